@@ -18,6 +18,7 @@ from streamduel.config import LoadedConfig
 from streamduel.connector import Failpoint, SourceOptions, no_failpoint
 from streamduel.stream.observer import Observer
 from streamduel.stream.runner import Runner
+from streamduel.stream.task import PartitionTask
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -30,7 +31,7 @@ OVERDUE_LOG_SECONDS: Final = 1.0
 it blocks."""
 
 GC_SECONDS: Final = 10.0
-"""The time between two runs of the collector while the click log cannot be reached."""
+"""The time between two runs of the collector while brokers are away."""
 
 GC_THRESHOLDS: Final = (100_000, 50, 50)
 """A poll makes thousands of short-lived objects without cycles: the collector's default of 700
@@ -101,6 +102,15 @@ class LostState(Observer):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next = clock()
+        self._restoring: set[int] = set()
+
+    def gained(self, partitions: Sequence[int]) -> None:
+        """Note them: while brokers are away, their snapshots are loaded again and again."""
+        self._restoring.update(partitions)
+
+    def restored(self, task: PartitionTask) -> None:
+        """Note it."""
+        self._restoring.discard(task.partition)
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Run the collector: 0.3 s with a thousand experiments.
@@ -108,17 +118,19 @@ class LostState(Observer):
         After a refused commit it runs once more, with the next poll: only then have the calls of
         the commit ended.
         """
+        self._restoring.difference_update(partitions)
         if partitions:
             gc.collect()
 
     def connection(self, *, source: bool) -> None:
-        """Without brokers run the collector again and again.
+        """While brokers are away, run the collector again and again.
 
         Each failed attempt to connect leaves a socket (kafka-python) or a client with its threads
-        (librdkafka) in such a traceback: some two a second, until the process has no file left.
+        (librdkafka) in such a traceback: two to seven a second, until the process has no file left.
+        The click log may be reached meanwhile, and the coordinator of transactions not.
         """
         now = self._clock()
-        if not source and now >= self._next:
+        if (self._restoring or not source) and now >= self._next:
             self._next = now + GC_SECONDS
             gc.collect()
 

@@ -35,8 +35,11 @@ IDLE_POLL: Final = 0.2
 """Timeout of a poll, in seconds, when nothing is due; a stop signal is noticed within it."""
 
 RESTORE_POLL: Final = 0.01
-"""Timeout of a poll, in seconds, while a snapshot is being loaded, to use it without delay. Without
-a broker none arrives, and a hundred polls a second cost a fifth of a core."""
+"""Timeout of a poll, in seconds, while a snapshot is being loaded, to use it without delay."""
+
+RESTORE_SECONDS: Final = 5.0
+"""How long to poll so often for snapshots: far longer than loading one takes. While brokers are
+away, none arrives, and a hundred polls a second cost a fifth of a core."""
 
 LAG_INTERVAL: Final = 5.0
 """Seconds between two measurements of the lag, each a request to the broker."""
@@ -95,6 +98,7 @@ class Runner:
         self._last_commit = clock()
         self._next_lag = clock()
         self._next_hold = clock() + HOLD_INTERVAL
+        self._restore_soon_until = clock()
         self.tasks: dict[int, PartitionTask] = {}
 
     def run(self, stop: Callable[[], bool], *, until_end: bool = False) -> None:
@@ -142,6 +146,7 @@ class Runner:
         for partition in poll.gained:
             self._restoring[partition] = self._restorer.submit(self._outlet.load, partition)
         if poll.gained:
+            self._restore_soon_until = self._clock() + RESTORE_SECONDS
             self._notify(lambda observer: observer.gained(poll.gained))
 
     def _hold(self) -> None:
@@ -150,7 +155,7 @@ class Runner:
             self._polled(self._source.poll(0, hold=True))
 
     def _timeout(self) -> float:
-        if self._restoring and self._source.connected:
+        if self._restoring and self._clock() < self._restore_soon_until:
             return RESTORE_POLL
         if any(task.changed for task in self.tasks.values()):
             return min(IDLE_POLL, max(0.0, self._last_commit + self._interval - self._clock()))

@@ -85,7 +85,7 @@ class Cycle:
 
 
 @pytest.mark.usefixtures("_rare_collector")
-def test_failed_attempts_to_connect_are_freed_while_there_is_no_broker() -> None:
+def test_failed_attempts_to_connect_are_freed_while_brokers_are_away() -> None:
     now = 0.0
 
     def alive(*, source: bool) -> bool:
@@ -99,3 +99,9 @@ def test_failed_attempts_to_connect_are_freed_while_there_is_no_broker() -> None
     assert alive(source=False), "a poll must not run the collector each time"
     now = GC_SECONDS
     assert not alive(source=False)
+    now = 2 * GC_SECONDS
+    state.gained([0])
+    assert not alive(source=True), "a snapshot cannot be loaded"
+    now = 3 * GC_SECONDS
+    state.lost([0])
+    assert alive(source=True)

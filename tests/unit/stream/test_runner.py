@@ -14,7 +14,7 @@ from structlog.typing import EventDict
 from streamduel.config import Config
 from streamduel.connector import Poll
 from streamduel.stream.observer import Observer
-from streamduel.stream.runner import IDLE_POLL, RESTORE_POLL, Runner
+from streamduel.stream.runner import IDLE_POLL, RESTORE_POLL, RESTORE_SECONDS, Runner
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import (
     CRASH,
@@ -207,21 +207,22 @@ class Never(Executor):
         return Future()
 
 
-@pytest.mark.parametrize(("connected", "expected"), [(True, RESTORE_POLL), (False, IDLE_POLL)])
-def test_without_a_broker_a_restore_is_not_polled_for(connected: bool, expected: float) -> None:
+def test_a_snapshot_that_does_not_arrive_is_polled_for_less_often() -> None:
+    now = 0.0
     timeouts: list[float] = []
 
     class Source(MemorySource):
         def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+            nonlocal now
+            now += 1.0
             timeouts.append(timeout)
-            found = super().poll(timeout, hold=hold)
-            self.connected = connected
-            return found
+            return super().poll(timeout, hold=hold)
 
     broker = Broker(LOG)
-    runner = Runner(CONFIG, Source(broker), broker.outlet(), count().__next__, restorer=Never())
-    runner.run(lambda: len(timeouts) > 2)
-    assert timeouts[1:] == [expected, expected]
+    runner = Runner(CONFIG, Source(broker), broker.outlet(), lambda: now, restorer=Never())
+    runner.run(lambda: len(timeouts) > RESTORE_SECONDS + 2)
+    soon = int(RESTORE_SECONDS)
+    assert timeouts[1:] == [RESTORE_POLL] * soon + [IDLE_POLL] * 2
 
 
 class Failing(Observer):
