@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from streamduel.errors import counted
 from streamduel.simulation.results import PolicyResult, Results, Sure
 
 
@@ -24,7 +25,7 @@ def print_results(console: Console, results: Results, source: str) -> None:
         for result in results.policies()
     ]
     where = f"on {escape(source)}, {settings.n_arms} arms, seed {settings.seed}"
-    title = f"{settings.regret} regret after {settings.horizon:,} duels {where}"
+    title = f"{settings.regret} regret after {counted(settings.horizon, 'duel')} {where}"
     table = _table("policy", "regret", "± s.e.", "accuracy", "runs", "s/run")
     for name, result in sorted(rows, key=lambda row: row[1].mean[-1]):
         table.add_row(escape(name), *_regret_cells(result))

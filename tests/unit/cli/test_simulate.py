@@ -56,6 +56,11 @@ def test_the_table_begins_with_the_smallest_regret(matrix: Path, tmp_path: Path)
     assert not result.err
 
 
+def test_the_title_of_a_single_duel_has_no_plural(matrix: Path, tmp_path: Path) -> None:
+    result = run("--matrix", matrix, "--horizon", 1, "--runs", 1, folder=tmp_path)
+    assert "regret after 1 duel on arxiv.txt" in result.out.splitlines()[0]
+
+
 def test_the_number_of_jobs_changes_nothing(matrix: Path, tmp_path: Path) -> None:
     for jobs in (1, 2):
         result = run(
