@@ -103,7 +103,7 @@ class Parameter(ABC, Generic[Value]):
         """
         typed = self._typed(value)
         if typed is None:
-            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {_found(value)}).")
+            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {shown(value)}).")
         if not all(holds(typed, limit) for _, holds, limit in self._limits):
             reason = f"; {self.reason}" if self.reason else ""
             raise PolicyError(
@@ -238,10 +238,6 @@ class Choice(Parameter[str]):
         return value if isinstance(value, str) else None
 
 
-def _found(value: object) -> str:
-    return shown(value) if isinstance(value, str | list | dict) else repr(value)
-
-
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
@@ -307,5 +303,5 @@ def integer(what: str, value: object, minimum: int) -> int:
         PolicyError: it is not an integer from `minimum`.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise PolicyError(f"{what} must be an integer from {minimum} (found {value!r}).")
+        raise PolicyError(f"{what} must be an integer from {minimum} (found {shown(value)}).")
     return int(value)
