@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from streamduel.records import MAX_NAME
 
@@ -21,3 +22,21 @@ class Section(BaseModel):
     """A mapping of the configuration, in which unknown keys are mistakes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_empty(cls, values: Any) -> Any:
+        """Take an optional section or list without content, which YAML reads as null, as absent."""
+        if not isinstance(values, dict):
+            return values
+        empty = {
+            name for name, field in cls.model_fields.items()
+            if values.get(name, ...) is None and _may_be_empty(field)
+        }  # fmt: skip
+        return {name: value for name, value in values.items() if name not in empty}
+
+
+def _may_be_empty(field: FieldInfo) -> bool:
+    """Whether a key is an optional section or list, in which null has no meaning of its own."""
+    has_null = type(None) in get_args(field.annotation)
+    return isinstance(field.default, Section | dict | list) and not has_null

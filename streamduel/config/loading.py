@@ -158,10 +158,12 @@ def _settings(
     found: list[Mistake] = []
     for section, connector in connectors.items():
         raw = dict(getattr(config, section))
+        shared = frozenset[str]()
         if section == "source":
             raw.pop("format", None)  # the connector does not use it
         elif raw["connector"] == config.source["connector"]:
-            found += _share(section, raw, config.source, connector.shared_settings)
+            shared = connector.shared_settings
+            found += _share(section, raw, config.source, shared)
         model = settings_model(section, connector)
         try:
             settings[section] = model.model_validate(raw, context={"directory": directory})
@@ -172,7 +174,8 @@ def _settings(
                 sources = Mistake(
                     ("source", *it.location[1:]), it.sentence.replace(section, "source", 1)
                 )
-                found += [it] if sources not in found else []
+                is_missing = not shared.isdisjoint(it.location[1:2]) and it.location[1] not in raw
+                found += [it] if not is_missing and sources not in found else []
     return settings, found
 
 

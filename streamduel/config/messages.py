@@ -61,11 +61,30 @@ def mistakes(
         others: keys that are allowed beside those of the model, because another one checks them.
     """
     shape = Shape(model)
-    for found in error.errors(include_url=False)[:MAX_MISTAKES]:
+    errors = error.errors(include_url=False)[:MAX_MISTAKES]
+    hints = {
+        (found["loc"][:-1], nearest(str(found["loc"][-1]), _keys(shape, found["loc"], others)))
+        for found in errors if found["type"] == "extra_forbidden"
+    }  # fmt: skip
+    for found in errors:
+        if found["type"] == "missing" and _as_hint(found["loc"]) in hints:
+            continue  # the sentence about the misspelt key names it
         location = (*prefix, *found["loc"])
         yield Mistake(location, _sentence(shape, prefix, found["loc"], dict(found), others))
     if (rest := error.error_count() - MAX_MISTAKES) > 0:
         yield Mistake(prefix, f"{rest:,} more mistakes are not shown.")
+
+
+def _keys(shape: Shape, location: Location, others: Sequence[str]) -> list[str]:
+    """The keys that are allowed beside one."""
+    further = others if len(location) == 1 else ()
+    return sorted([*(shape.at(location[:-1]) or {}).get("properties", {}), *further])
+
+
+def _as_hint(location: Location) -> tuple[Location, str]:
+    """A key's mapping, and what the sentence about a misspelling of the key suggests there."""
+    name = str(location[-1])
+    return location[:-1], nearest(name, [name])
 
 
 def _sentence(
@@ -81,8 +100,7 @@ def _sentence(
     where = dotted((*prefix, *location))
     schema = shape.at(location)
     if kind == "extra_forbidden":
-        further = others if len(location) == 1 else ()
-        keys = sorted([*(shape.at(location[:-1]) or {}).get("properties", {}), *further])
+        keys = _keys(shape, location, others)
         hint = nearest(str(location[-1]), keys) or "."
         return f"unknown key '{where}'{hint} Allowed there: {', '.join(keys)}."
     if kind == "value_error":

@@ -66,6 +66,26 @@ def test_monitoring_is_served_unless_it_is_null(tmp_path: Path) -> None:
     assert (monitoring.host, monitoring.port) == ("127.0.0.1", 9400)
 
 
+@pytest.mark.parametrize("key", ["dedupe", "time", "limits", "commit", "spark"])
+def test_a_section_without_content_is_absent(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({key: None})))
+    assert load(path, {}).config == Config(**GOOD)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "policy", "credit", "segments", "stop", "guardrails", "guardrails.fallback", "prior",
+        "links", "notes",
+    ],
+)  # fmt: skip
+def test_a_section_of_an_experiment_without_content_is_absent(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({f"experiments.search.{key}": None})))
+    assert load(path, {}).config == Config(**GOOD)
+
+
 def test_policy_parameters_reach_the_policy(tmp_path: Path) -> None:
     path = tmp_path / "search.yaml"
     policy = {"name": "rucb", "alpha": 0.7, "champion_set": True}

@@ -62,6 +62,34 @@ def test_a_connectors_mistake_is_one_sentence(
     assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
 
 
+@pytest.mark.parametrize(
+    ("base", "key", "misspelt"),
+    [
+        (GOOD, "source", "sorce"),
+        (GOOD, "experiments", "experiment"),
+        (GOOD, "experiments.search.arms", "experiments.search.arm"),
+        (GOOD, "sink.path", "sink.pth"),
+        (KAFKA, "snapshots.topic", "snapshots.topc"),
+        # A key that sink and snapshots take from the source.
+        (KAFKA, "source.bootstrap_servers", "source.bootstrap_server"),
+    ],
+)
+def test_a_misspelt_key_is_not_missing_too(
+    base: dict[str, Any], key: str, misspelt: str, tmp_path: Path
+) -> None:
+    written_there = base
+    for step in key.split("."):
+        written_there = written_there[step]
+    wrong = written(changed({key: GONE, misspelt: written_there}, base))
+    [sentence] = told(tmp_path / "search.yaml", wrong)
+    hint = f"did you mean '{key.rpartition('.')[2]}'?"
+    assert sentence.startswith(f"unknown key '{misspelt}'; {hint}")
+
+
+def test_an_unknown_key_hides_no_missing_one_that_it_does_not_resemble(tmp_path: Path) -> None:
+    assert len(told(tmp_path / "search.yaml", written(changed({"source": GONE, "xyz": 1})))) == 2
+
+
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     wrong = {"monitoring": {"port": -1}, "sorce": 1, "experiments.search.ties": "win", ARMS: GONE}
     assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 4
@@ -70,7 +98,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
         "experiments.ads": {"arms": ["a", "b"], "policy": {"name": "rucb", "alpha": 0}},
     }  # fmt: skip
     assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 3
-    wrong = {"source.path": GONE, "sink.path": 5, "snapshots.pth": "x"}
+    wrong = {"source.path": GONE, "sink.path": 5, "snapshots.depth": 1}
     assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 3
 
 
@@ -212,7 +240,8 @@ experiments:
     ("before", "after", "key", "line"),
     [
         ("path: clicks.jsonl", "path: 5", "source.path", 1),
-        ("path: out/", "pth: out/", "sink.path is missing", 2),
+        ("  path: out/\n", "", "sink.path is missing", 2),
+        ("path: out/", "pth: out/", "unknown key 'sink.pth'", 4),
         ("  path: state/\n", "", "snapshots.path is missing", 5),
         ("path: state/", "path: state/\n  depth: 1", "unknown key 'snapshots.depth'", 8),
         ("monitoring: null", "monitoring: {port: -1}", "monitoring.port", 8),
