@@ -284,7 +284,9 @@ def _compare_rest(
         newest[name] = max(newest[name], epoch)
     for key in newest.items():
         if key not in published and key not in begun.items():
-            verdict.difference = f"epoch {key[1]} of '{key[0]}', the newest, was not published."
+            verdict.difference = (
+                f"epoch {key[1]} of '{key[0]}', the newest, was not published, or was deleted."
+            )
             return
     for audit in audits.values():
         for name, expected in audit.states.items():

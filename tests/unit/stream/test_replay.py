@@ -29,7 +29,7 @@ def test_a_missing_newest_assignment_is_a_difference() -> None:
     broker = undisturbed()
     newest = len(broker.assignments)
     del broker.assignments[-1]
-    expected = f"epoch {newest} of 'search', the newest, was not published."
+    expected = f"epoch {newest} of 'search', the newest, was not published, or was deleted."
     assert audit(broker).difference == expected
 
 
