@@ -101,7 +101,7 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
     chosen = Chosen(request.columns)
     functions = crediting.functions(request.credit, request.weights)
     with Engine(request.memory, progress) as engine:
-        ignored = _load(engine, request, chosen)
+        ignored, empty = _load(engine, request, chosen)
         joining.join(engine, request.experiment, request.join_window_ms)
         arms = _arms(engine, request.experiment, ignored)
         if crediting.has_sides_only(engine) and request.credit not in crediting.OF_RANKS:
@@ -109,14 +109,16 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
                 name: each for name, each in functions.items() if name not in crediting.OF_RANKS
             }
         crediting.credit(engine, functions)
-        return _findings(engine, request, arms, list(functions), ignored)
+        found = _findings(engine, request, arms, list(functions), ignored)
+        return msgspec.structs.replace(found, empty_files=empty)
 
 
-def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
-    """Load all rows into `events`; ignored rows of other programs by reason."""
+def _load(engine: Engine, request: Request, chosen: Chosen) -> tuple[Counter[str], list[str]]:
+    """Load all rows into `events`; ignored rows of other programs by reason, and empty files."""
     engine.rows(events.SCHEMA)
     engine.define("refused_field", refused_field)
-    found = tables(engine, find(request.logs, engine.folder)) if request.logs else []
+    files, empty = find(request.logs, engine.folder)
+    found = tables(engine, files)
     if request.sql is not None:
         found.append(query_table(engine, request.sql))
     sources = []
@@ -135,7 +137,7 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
     for each in sources:
         with _naming(each.table.where):
             ignored += events.load(engine, each, request.experiment or UNNAMED)
-    return ignored
+    return ignored, empty
 
 
 @contextmanager

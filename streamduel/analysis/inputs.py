@@ -71,26 +71,39 @@ class File(NamedTuple):
         return escaped if Path(self.path).is_absolute() else f"./{escaped}"
 
 
-def find(logs: Iterable[str], folder: Path) -> list[File]:
-    """The files that the arguments name, in the order of the arguments.
+class _EmptyFileError(ConfigurationError):
+    """A file has no content."""
+
+
+def find(logs: Iterable[str], folder: Path) -> tuple[list[File], list[str]]:
+    """The files that the arguments name, in their order, and the empty ones, which are left out.
+
+    An export writes an empty file for an hour without traffic.
 
     Args:
         logs: files, folders, patterns such as `logs/*.parquet`, or addresses.
         folder: for a Parquet file that was compressed as a whole.
 
     Raises:
-        ConfigurationError: there is no such file, or it is empty.
+        ConfigurationError: there is no such file, or all are empty.
         StreamduelError: a file cannot be read.
     """
-    files = []
+    files: dict[File, None] = {}
+    empty: dict[str, _EmptyFileError] = {}
     for log in logs:
         if log.startswith(REMOTE):
-            files.append(_remote(log))
-        else:
-            files += [_local(path, folder) for path in paths(log)]
+            files[_remote(log)] = None
+            continue
+        for path in paths(log):
+            try:
+                files[_local(path, folder)] = None
+            except _EmptyFileError as error:
+                empty[str(path)] = error
         if len(files) > MAX_FILES:
             raise ConfigurationError(f"a log has at most {MAX_FILES:,} files (found more).")
-    return list(dict.fromkeys(files))
+    if empty and not files:
+        raise next(iter(empty.values()))
+    return list(files), list(empty)
 
 
 def paths(log: str) -> list[Path]:
@@ -159,7 +172,7 @@ def _local(path: Path, folder: Path) -> File:
     except OSError as error:
         raise StreamduelError(f"'{path}' cannot be read ({error.strerror}).") from error
     if not head:
-        raise ConfigurationError(f"'{path}' is empty.")
+        raise _EmptyFileError(f"'{path}' is empty.")
     if head.startswith(b"PAR1"):
         return File(str(path), "parquet", "none")
     if head.startswith(b"PK\x03\x04"):
@@ -173,7 +186,11 @@ def _local(path: Path, folder: Path) -> File:
     elif head.startswith(b"\x28\xb5\x2f\xfd"):
         return _zstd(path)
     elif head.startswith((b"BZh", b"\xfd7zXZ")):
-        return _local(_decompressed(path, folder, head), folder)._replace(original=str(path))
+        copy = _decompressed(path, folder, head)
+        try:
+            return _local(copy, folder)._replace(original=str(path))
+        except StreamduelError as error:
+            raise type(error)(str(error).replace(str(copy), str(path))) from None
     if head.startswith(b"PAR1"):
         copy = _decompressed(path, folder, b"\x1f\x8b")
         return File(str(copy), "parquet", "none", original=str(path))
@@ -220,7 +237,9 @@ def _text(path: str, head: bytes, compression: Compression) -> File:
         )
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:
-        raise ConfigurationError(f"'{path}' has blank lines only.")
+        raise _EmptyFileError(f"'{path}' has blank lines only.")
+    if start.split() in ([b"[]"], [b"[", b"]"]):
+        raise _EmptyFileError(f"'{path}' has an empty array only.")
     if start.startswith(b"["):
         return File(path, "json", compression, "array")
     lines = [line for line in start.splitlines()[:HEAD_LINES] if line.strip()]

@@ -16,7 +16,7 @@ from streamduel.analysis.fields import Chosen, Columns, find_columns, own_column
 from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
 from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
-from streamduel.analysis.unrecognised import other_header, why_empty
+from streamduel.analysis.unrecognised import other_header, rows_inside, why_empty
 from streamduel.errors import ConfigurationError
 from streamduel.record_rules import TYPES
 
@@ -109,11 +109,11 @@ def _of_columns(
         if typed is not None:
             columns = find_columns(names, chosen, typed=True)
             columns.fields["type"] = typed
-            _check(table, columns)
+            _check(table, columns, rows)
             return Source(table, "typed", columns, rows, chosen=given)
     columns, doubt, zero_is_no_click = settle(engine, table, chosen)
     columns.fields.pop("type", None)
-    _check(table, columns)
+    _check(table, columns, rows)
     return Source(
         table, "flat", columns, rows, chosen=given, doubt=doubt, zero_is_no_click=zero_is_no_click
     )
@@ -183,7 +183,7 @@ def _type_column(
     return next((each for each in named if _typed(rows, each)), None)
 
 
-def _check(table: Table, columns: Columns) -> None:
+def _check(table: Table, columns: Columns, rows: Sequence[dict[str, Any]]) -> None:
     """Refuse a table in which no duel and no click can be found."""
     there, duels = columns.fields.keys(), columns.tell_winners
     clicks = "impression" in there and bool({"rank", "doc"} & there)
@@ -195,5 +195,5 @@ def _check(table: Table, columns: Columns) -> None:
     raise ConfigurationError(
         f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins_a"
         f" and wins_b. Name the columns with --map FIELD=COLUMN, such as --map winner=COLUMN; they"
-        f" are {listed}."
+        f" are {listed}.{rows_inside(rows) if table.is_json else ''}"
     )

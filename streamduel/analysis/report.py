@@ -186,9 +186,11 @@ class Analysis(msgspec.Struct, frozen=True):
         unread: records that belong to none of them, by reason.
         ignored: rows of other programs that say nothing about a duel, by reason.
         left_out: names of experiments with so few records that they are misspelt.
+        empty_files: paths of files without content, which are no part of the log.
     """
 
     experiments: dict[str, ExperimentAnalysis]
     unread: dict[str, int]
     ignored: dict[str, int]
     left_out: list[str]
+    empty_files: list[str] = []

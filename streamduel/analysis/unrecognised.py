@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, find_columns
@@ -23,6 +25,33 @@ def why_empty(engine: Engine, table: Table) -> str:
         f" {LIMITS.max_record_bytes:,}. If the records are in an array inside of it, write each"
         " as a line of its own, such as with jq -c '.data[]'."
     )
+
+
+def rows_inside(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Advice for a log that is one JSON object, if an array inside of it may have the records.
+
+    >>> rows_inside([{"took": 5, "hits": {"hits": [{"_id": "1"}]}}]).partition("such as ")[2]
+    "with jq -c '.hits.hits[]'."
+    """
+    path = _array_of_objects(rows[0]) if len(rows) == 1 else None
+    if path is None:
+        return ""
+    return (
+        " If the records are in the array inside, write each as a line of its own, such as with"
+        f" jq -c '{path}[]'."
+    )
+
+
+def _array_of_objects(row: Mapping[str, Any], depth: int = 3) -> str | None:
+    """The path of jq to an array of objects; of several, to the one that is least deep."""
+    plain = {key: value for key, value in row.items() if key.isascii() and key.isidentifier()}
+    for key, value in plain.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return f".{key}"
+    for key, value in plain.items():
+        if depth > 1 and isinstance(value, dict) and (inner := _array_of_objects(value, depth - 1)):
+            return f".{key}{inner}"
+    return None
 
 
 def other_header(table: Table) -> str | None:

@@ -214,7 +214,7 @@ def _weights(texts: list[str]) -> dict[str, float]:
     for text in texts:
         action, _, number = text.partition("=")
         try:
-            weights[action] = float(number)
+            weights[action] = float(number if action else "")
         except ValueError:
             raise ConfigurationError(
                 f"--weight must be ACTION=NUMBER, such as cart=3 (found {text!r})."

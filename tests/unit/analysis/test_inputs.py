@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
 import zipfile
 from pathlib import Path
@@ -66,6 +68,60 @@ def test_an_object_that_is_too_large_is_told(tmp_path: Path, log: Row, indent: i
     with pytest.raises(ConfigurationError, match="of at most 1,048,576") as refused:
         only(path)
     assert f"'{path}' has a JSON object of {size:,} bytes" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("log", "path"),
+    [
+        ({"took": 5, "hits": {"total": 2, "hits": [{"_source": row} for row in ROWS[:2]]}},
+         ".hits.hits[]"),
+        ({"a b": [{"y": 1}], "response": {"docs": ROWS[:3], "facets": {"x": [{"y": 1}]}}},
+         ".response.docs[]"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "many lines"])
+def test_records_inside_of_one_object_are_told(
+    tmp_path: Path, log: Row, path: str, indent: int | None
+) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(log, indent=indent))
+    with pytest.raises(ConfigurationError, match="is recognised") as refused:
+        only(file)
+    assert f"such as with jq -c '{path}'." in str(refused.value)
+
+
+@pytest.mark.parametrize("row", [{"x": 1, "tags": ["a"]}, {"a b": [{"c": 1}]}])
+def test_an_object_without_records_inside_gets_no_such_advice(tmp_path: Path, row: Row) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(row))
+    with pytest.raises(ConfigurationError, match="is recognised") as refused:
+        only(file)
+    assert "jq" not in str(refused.value)
+
+
+EMPTY: dict[str, bytes] = {
+    "a.csv": b"", "b.csv": b"\n \n", "c.json": b"[\n]\n", "d.csv.gz": gzip.compress(b""),
+    "e.log": bz2.compress(b""),
+}  # fmt: skip
+
+
+def test_empty_files_among_others_are_left_out(tmp_path: Path) -> None:
+    """An export with an hour without traffic writes one."""
+    for name, content in EMPTY.items():
+        (tmp_path / name).write_bytes(content)
+    winners(tmp_path / "f.csv", "left", 50)
+    found = analyze(Request([str(tmp_path)]))
+    assert found.experiments["experiment"].duels == 50
+    assert found.empty_files == [str(tmp_path / name) for name in EMPTY]
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_log_of_empty_files_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(EMPTY[name])
+    (tmp_path / "z.csv").touch()
+    says = "is empty|has blank lines only|has an empty array only"
+    with pytest.raises(ConfigurationError, match=f"^'{tmp_path / name}' ({says})"):
+        analyze(Request([str(tmp_path)]))
 
 
 def test_an_object_of_many_megabytes_is_told(tmp_path: Path) -> None:

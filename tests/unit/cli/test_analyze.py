@@ -101,6 +101,16 @@ def test_weights_of_actions_are_compared_with_the_other_credit_functions(
     assert found["credits"]["weighted"]["rules"] == found["credits"]["click_count"]["rules"]
 
 
+def test_empty_files_of_a_directory_are_left_out_with_a_warning(
+    streamduel: Streamduel, log: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "hour-3.jsonl").touch()
+    result = streamduel("analyze", log, tmp_path / "hour-3.jsonl", "--report", tmp_path / "x.html")
+    assert result.status == 0
+    assert "warning: 1 empty file left out, such as " in result.out
+    assert "<dt>empty files left out</dt><dd>1</dd>" in (tmp_path / "x.html").read_text()
+
+
 MISTAKES = {
     "no log": ([], "analyze needs a LOG or --sql QUERY (found neither)."),
     "no file": (["nowhere.json"], "there is no file 'nowhere.json'."),
@@ -119,6 +129,7 @@ MISTAKES = {
     "no such credit": (["{log}", "--credit", "clicks"], "unknown credit function 'clicks'"),
     "no weights": (["{log}", "--credit", "weighted"], "credit function 'weighted' needs 'weights'"),
     "no number": (["{log}", "--weight", "cart"], "--weight must be ACTION=NUMBER"),
+    "no action": (["{log}", "--weight", "=3"], "such as cart=3 (found '=3')."),
     "no amount": (["{log}", "--memory", "much"], "--memory must be an amount such as 2GB"),
     "less than nothing": (
         ["{log}", "--memory=-5GB"], "2GB or 500MB (found '-5GB').",
