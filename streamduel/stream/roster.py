@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from streamduel.config.experiment import MIN_ARMS
 from streamduel.errors import similar
 from streamduel.records import Rejected
@@ -13,6 +15,10 @@ from streamduel.section import MAX_ARMS
 
 MAX_NAMES: Final = 10_000
 """The most names, retired arms included: they are kept, so that none means another ranker."""
+
+MAX_NAME_BYTES: Final = 2**21
+"""The most bytes of all names as JSON. A snapshot has each up to four times, and Kafka takes no
+record above 16 MiB: a service that has accepted more could never commit again."""
 
 
 class Roster:
@@ -38,7 +44,10 @@ class Roster:
     (['ltr-v1', 'ltr-v2'], ['bm25', 'ltr-v1', 'ltr-v2'], ['bm25', 'ltr-v1'])
     """
 
-    __slots__ = ("_added", "_changed_at", "_experiment", "_present", "_retired", "arms", "index")
+    __slots__ = (
+        "_added", "_changed_at", "_experiment", "_name_bytes", "_present", "_retired", "arms",
+        "index",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -51,6 +60,7 @@ class Roster:
         self.arms = list(arms)
         self._added = dict(added or {})
         self._retired = dict(retired or {})
+        self._name_bytes = sum(map(_bytes, (*self.arms, *self._retired)))
         self._number()
 
     def _number(self) -> None:
@@ -63,7 +73,7 @@ class Roster:
         """Check that an arm can be added, together with some others.
 
         Raises:
-            Rejected: it competes already, was retired, or there are too many.
+            Rejected: it competes already, was retired, or there are too many, or too long ones.
         """
         if arm in self.index:
             raise Rejected("invalid_record", f"arm '{arm[:80]}' is in the experiment already.")
@@ -79,6 +89,13 @@ class Roster:
                 "invalid_record",
                 f"an experiment has at most {MAX_ARMS} arms at a time and {MAX_NAMES} ever "
                 f"(found {present} and {present + len(self._retired)}).",
+            )
+        size = self._name_bytes + _bytes(arm)
+        if size > MAX_NAME_BYTES:
+            raise Rejected(
+                "invalid_record",
+                f"the names of an experiment's arms, retired ones included, may have at most "
+                f"{MAX_NAME_BYTES} bytes in all (found {size}).",
             )
 
     def check_retirable(self, arm: str) -> int:
@@ -102,6 +119,7 @@ class Roster:
     def add(self, arm: str, offset: int) -> None:
         """Let a checked arm compete from the record after this offset on."""
         self.arms.append(arm)
+        self._name_bytes += _bytes(arm)
         self._added[arm] = offset
         self._number()
 
@@ -167,3 +185,8 @@ class Roster:
     def state(self) -> dict[str, Any]:
         """The present arms, and the offsets at which arms were added or retired."""
         return {"arms": list(self.arms), "added": dict(self._added), "retired": dict(self._retired)}
+
+
+def _bytes(arm: str) -> int:
+    """The bytes of a name as JSON."""
+    return len(msgspec.json.encode(arm))

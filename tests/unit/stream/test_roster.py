@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamduel.records import Rejected
 from streamduel.section import MAX_ARMS
-from streamduel.stream.roster import MAX_NAMES, Roster
+from streamduel.stream.roster import MAX_NAME_BYTES, MAX_NAMES, Roster
 
 ARMS = ("bm25", "ltr-v1", "ltr-v2")
 
@@ -141,6 +141,26 @@ def test_the_number_of_names_is_limited() -> None:
         "invalid_record",
         "an experiment has at most 1000 arms at a time and 10000 ever (found 3 and 10000).",
     )
+
+
+def test_the_bytes_of_all_names_are_limited() -> None:
+    """Names of present arms always fit; those of retired ones add up to the limit."""
+    present = [f"{number:04}" + "\N{GRINNING FACE}" * 252 for number in range(MAX_ARMS - 1)]
+    room = MAX_NAME_BYTES - len(present) * len(json.dumps(present[0], ensure_ascii=False).encode())
+    made = Roster("search", present)
+    for number in range(room // (4 + 6 * 250 + 2)):
+        name = f"{number:04}" + "\x01" * 250  # 6 bytes of JSON for each of the last
+        made.check_new(name)
+        made.add(name, 2 * number)
+        made.retire(name, 2 * number + 1)
+    reason, sentence = refused_join(made, "long" + "\x01" * 250)
+    assert (reason, sentence.partition(" (found")[0]) == (
+        "invalid_record",
+        "the names of an experiment's arms, retired ones included, may have at most 2097152 bytes"
+        " in all",
+    )
+    again = Roster("search", **made.state())
+    assert refused_join(again, "long" + "\x01" * 250) == (reason, sentence)
 
 
 def test_an_arm_competes_from_its_addition_to_its_retirement() -> None:
