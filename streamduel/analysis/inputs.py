@@ -6,6 +6,7 @@ import bz2
 import codecs
 import gzip
 import lzma
+import os
 import re
 import shutil
 import zlib
@@ -147,10 +148,15 @@ def paths(log: str) -> list[Path]:
 
 
 def _inside(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        parts = path.relative_to(folder).parts
-        if path.suffix.lower() in SUFFIXES and not any(part[0] in "._" for part in parts):
-            yield path
+    def refuse(error: OSError) -> None:
+        # Without it, a directory that cannot be read would be left out silently.
+        raise ConfigurationError(f"'{error.filename}' cannot be read: {error.strerror}.") from error
+
+    for parent, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [each for each in folders if each[0] not in "._"]
+        for name in names:
+            if Path(name).suffix.lower() in SUFFIXES and name[0] not in "._":
+                yield Path(parent, name)
 
 
 def _remote(address: str) -> File:

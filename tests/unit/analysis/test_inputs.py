@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import json
+import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +55,35 @@ def test_an_empty_path_is_refused() -> None:
         paths("")
     with pytest.raises(ConfigurationError, match="LOG must be a file"):
         analyze(Request([""]))
+
+
+def test_a_directory_may_be_named_like_a_file(tmp_path: Path) -> None:
+    """As those that Spark writes."""
+    (tmp_path / "duels.csv").mkdir()
+    winners(tmp_path / "duels.csv" / "part-0.csv", "left", 50)
+    winners(tmp_path / "duels.csv" / "_part-0.csv", "right", 50)
+    (tmp_path / "_temporary").mkdir()
+    winners(tmp_path / "_temporary" / "part-1.csv", "right", 50)
+    found = analyze(Request([str(tmp_path)]))
+    assert found.experiments["experiment"].duels == 50
+
+
+def test_a_directory_inside_that_cannot_be_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    winners(tmp_path / "x.csv", "left")
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    scandir = os.scandir
+
+    def refusing(path: str) -> Any:
+        if Path(path) == locked:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(ConfigurationError, match=f"'{locked}' cannot be read: Permission denied"):
+        paths(str(tmp_path))
 
 
 ROWS: list[Row] = [{"left": "x", "right": "y", "winner": "left", "n": n} for n in range(30_000)]
