@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -153,6 +154,9 @@ def main() -> None:
         if getattr(sys, stream) is None:  # closed, as by `2>&-`
             nothing = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
             setattr(sys, stream, nothing)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # An encoding such as Latin-1 lacks the ellipsis and Greek letters of the tables.
+        sys.stdout.reconfigure(errors="replace")
     try:
         _group()()
     except StreamduelError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -73,6 +74,16 @@ def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
         )
     assert done.returncode == 1
     assert done.stderr.decode().startswith("streamduel: standard output cannot be written: No sp")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_characters_that_the_output_cannot_have_are_replaced(encoding: str) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(
+        [*COMMAND, "policies"], env=environment, capture_output=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "rucb" in done.stdout.decode(encoding)
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
