@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
 
 from streamduel.records import MAX_NAME
 
 MAX_ARMS: Final = 1000
 """A decision of some policies takes time and memory quadratic in the number of arms."""
+
+FROM_FILE: Final = {"from": "file"}
+"""The context in which a configuration file is validated."""
 
 # Strict: `true` is no integer, and a quoted number is a mistake to report.
 Integer = Annotated[int, Field(strict=True)]
@@ -25,9 +28,13 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _leave_out_empty(cls, values: Any) -> Any:
-        """Take an optional section or list without content, which YAML reads as null, as absent."""
-        if not isinstance(values, dict):
+    def _leave_out_empty(cls, values: Any, info: ValidationInfo) -> Any:
+        """Take an optional section or list without content, which YAML reads as null, as absent.
+
+        Only of a file: control records with null have always been refused, and a replay must
+        refuse them again.
+        """
+        if not isinstance(values, dict) or info.context != FROM_FILE:
             return values
         empty = {
             name for name, field in cls.model_fields.items()

@@ -24,6 +24,7 @@ from streamduel.connector import (
     load_connector,
 )  # fmt: skip
 from streamduel.errors import ConfigurationError, nearest, shown
+from streamduel.section import FROM_FILE
 
 
 class LoadedConfig(BaseModel):
@@ -63,7 +64,7 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
     document = Document(path)
     variables.override(document, os.environ if environment is None else environment)
     try:
-        config = Config.model_validate(document.values)
+        config = Config.model_validate(document.values, context=FROM_FILE)
     except ValidationError as error:
         raise _refusal(document, mistakes(error, Config)) from None
     found = [*_experiment_mistakes(config), *_connector_mistakes(config), *_format_mistakes(config)]

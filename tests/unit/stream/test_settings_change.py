@@ -161,6 +161,8 @@ def test_arms_join_and_leave_together_with_the_settings_that_name_them() -> None
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"slate": 0}, "settings.slate must be an integer from 1 to 10000 (found 0)."),
+    # In a file, it would be absent.
+    ({"guardrails": None}, "settings.guardrails must be a mapping (found nothing)."),
     ({"slates": 1}, "unknown key 'settings.slates'; did you mean 'slate'?"),
     ({"max_per_client": 3}, "settings.max_per_client must stay null while the experiment runs"),
     ({"join_window_ms": 5}, "settings.join_window_ms must stay null while"),
