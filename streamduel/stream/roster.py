@@ -69,12 +69,19 @@ class Roster:
         self._changed_at = sorted([*added, *self._retired.values()])
         self._present: tuple[int, dict[str, Any]] = -1, {}
 
-    def check_new(self, arm: str, others: int = 0) -> None:
-        """Check that an arm can be added, together with some others.
+    def check_new(self, *arms: str) -> None:
+        """Check that some arms can be added together.
 
         Raises:
-            Rejected: it competes already, was retired, or there are too many, or too long ones.
+            Rejected: one competes already or was retired, or there are too many, or too long ones.
         """
+        size = self._name_bytes
+        for present, arm in enumerate(arms, len(self.arms)):
+            size += _bytes(arm)
+            self._check_new(arm, present, size)
+
+    def _check_new(self, arm: str, present: int, size: int) -> None:
+        """Check one, beside this number of present arms, with this size of all names."""
         if arm in self.index:
             raise Rejected("invalid_record", f"arm '{arm[:80]}' is in the experiment already.")
         if arm in self._retired:
@@ -83,14 +90,12 @@ class Roster:
                 f"arm '{arm[:80]}' was retired{self._when(arm)}, and its name stays taken; add the "
                 f"ranker under another name.",
             )
-        present = len(self.arms) + others
         if present >= MAX_ARMS or present + len(self._retired) >= MAX_NAMES:
             raise Rejected(
                 "invalid_record",
                 f"an experiment has at most {MAX_ARMS} arms at a time and {MAX_NAMES} ever "
                 f"(found {present} and {present + len(self._retired)}).",
             )
-        size = self._name_bytes + _bytes(arm)
         if size > MAX_NAME_BYTES:
             raise Rejected(
                 "invalid_record",

@@ -100,8 +100,7 @@ def _decoded(values: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
 def _arms(roster: Roster, wanted: Sequence[str]) -> list[str]:
     """The arms that will compete: those that stay, in their order, then the new ones."""
     new = [arm for arm in wanted if arm not in roster.index]
-    for number, arm in enumerate(new):
-        roster.check_new(arm, number)
+    roster.check_new(*new)
     return [*(arm for arm in roster.arms if arm in set(wanted)), *new]
 
 

@@ -163,6 +163,15 @@ def test_the_bytes_of_all_names_are_limited() -> None:
     assert refused_join(again, "long" + "\x01" * 250) == (reason, sentence)
 
 
+def test_arms_that_join_together_are_limited_together() -> None:
+    new = [f"{number:04}" + "\x01" * 250 for number in range(900)]  # 1.4 MB as JSON
+    made = Roster("search", ARMS, retired=dict.fromkeys((arm + "'" for arm in new[:600]), 7))
+    made.check_new(*new[:700])
+    made.check_new(*new[700:])
+    with pytest.raises(Rejected, match="at most 2097152 bytes in all"):
+        made.check_new(*new)
+
+
 def test_an_arm_competes_from_its_addition_to_its_retirement() -> None:
     made = roster("+dense", "-bm25", "-dense")  # at the offsets 10, 20 and 30
     for offset, there in [
