@@ -89,8 +89,8 @@ def _exit_overdue() -> None:
     os._exit(1)
 
 
-class LostState(Observer):
-    """Frees the state of lost partitions, and clients of Kafka that were replaced.
+class GarbageCollection(Observer):
+    """Frees the state of lost partitions, and connections and clients of Kafka that failed.
 
     They may be in the traceback of an error, which often refers to itself: a future keeps the error
     that it raises. Without this, they stay until the collector looks at old objects, nearly never.
@@ -162,6 +162,6 @@ def serve(
             loaded.sink, loaded.snapshots, source, failpoint
         )
         with closing(outlet):
-            observers = [*observers, LostState()]
+            observers = [*observers, GarbageCollection()]
             runner = Runner(loaded.config, source, outlet, time.monotonic, observers, failpoint)
             runner.run(stop, until_end=until_end)

@@ -175,8 +175,9 @@ def _settings(
                 sources = Mistake(
                     ("source", *it.location[1:]), it.sentence.replace(section, "source", 1)
                 )
-                is_missing = not shared.isdisjoint(it.location[1:2]) and it.location[1] not in raw
-                found += [it] if not is_missing and sources not in found else []
+                key = it.location[1] if len(it.location) > 1 else None
+                lacking = key in shared and key not in raw  # in the source, too, which says so
+                found += [it] if not lacking and sources not in found else []
     return settings, found
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from streamduel.config import load
 from streamduel.errors import Fenced
-from streamduel.service import GC_SECONDS, LostState, serve
+from streamduel.service import GC_SECONDS, GarbageCollection, serve
 from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import duel
@@ -93,7 +93,7 @@ def test_failed_attempts_to_connect_are_freed_while_brokers_are_away() -> None:
         state.connection(source=source)
         return attempt() is not None
 
-    state = LostState(lambda: now)
+    state = GarbageCollection(lambda: now)
     assert alive(source=True)
     assert not alive(source=False)
     assert alive(source=False), "a poll must not run the collector each time"
