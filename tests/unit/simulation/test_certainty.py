@@ -42,7 +42,7 @@ class Standing(Run):
         return self._first
 
     def advance(self, until: int) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # asked about a run where it is
 
 
 def settings(preferences: Floats, policy: str = "top_two", **changes: Any) -> Settings:
