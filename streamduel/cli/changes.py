@@ -12,7 +12,7 @@ from streamduel.config.changes import Difference, changed, check_change, differe
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import ConfigurationError, shown
 from streamduel.records import Control
-from streamduel.stream import continuity, control_order, saved_state, snapshot
+from streamduel.stream import continuity, control_order, saved_state, snapshot, snapshot_reading
 
 NOT_STARTED: Final = "No experiment runs yet: there is no snapshot to compare with."
 
@@ -67,7 +67,7 @@ def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> list[C
         ConnectorError: the log cannot be read.
     """
     with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
-        saved = [found for _, found in snapshot.newest(archive)]
+        saved = [found for _, found in snapshot_reading.newest(archive)]
     if not saved:
         return None
     for it in saved:
@@ -79,13 +79,13 @@ def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> list[C
 
 
 def _changes(
-    loaded: LoadedConfig, saved: Sequence[snapshot.Saved], pending: Pending
+    loaded: LoadedConfig, saved: Sequence[snapshot_reading.Saved], pending: Pending
 ) -> Iterator[Change]:
     for it in saved:
         for name, entry in sorted(it.experiments.items()):
             if name not in loaded.config.experiments:
                 continue
-            with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, it.place):
+            with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, it.place):
                 saved_state.check(name, entry.state)
                 written = pending.get((it.partition.partition, name), ())
                 change = _change(loaded, entry, written)

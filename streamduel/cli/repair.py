@@ -21,7 +21,8 @@ from streamduel.records import MAX_TIME
 from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import PartitionEntry, Saved
+from streamduel.stream.snapshot import PartitionEntry
+from streamduel.stream.snapshot_reading import Saved
 
 ACTIONS: Final[dict[str, frozenset[str]]] = {
     "skip": frozenset({"partition", "offset"}),

@@ -11,7 +11,7 @@ from streamduel.config import LoadedConfig
 from streamduel.connector import Outlet, Snapshot, Source, SourceOptions, no_failpoint
 from streamduel.errors import ConnectorError, MissingError
 from streamduel.stream import control_order
-from streamduel.stream.snapshot import Saved
+from streamduel.stream.snapshot_reading import Saved
 
 OWN_SECONDS: Final = 60.0
 """A killed process keeps its partitions until its session times out, by default after 45 s; then

@@ -10,14 +10,16 @@ from typing import Final
 from streamduel.config import LoadedConfig
 from streamduel.diagnosis import Finding
 from streamduel.errors import ConnectorError, MissingError, counted
-from streamduel.stream import control_order, snapshot
+from streamduel.stream import control_order, snapshot_reading
 
 POLL_SECONDS: Final = 0.2
 
 READ_SECONDS: Final = 10.0
 
 
-def check_controls(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
+def check_controls(
+    loaded: LoadedConfig, saved: Mapping[int, snapshot_reading.Saved]
+) -> Iterator[Finding]:
     """Which records of the control topic wait, and whether it has those that took effect.
 
     The connector checks the rest.

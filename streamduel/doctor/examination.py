@@ -18,7 +18,7 @@ from streamduel.doctor.fold import fold, open_task
 from streamduel.errors import MissingError, SnapshotError, StreamduelError, counted, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
-from streamduel.stream import continuity, control_order, saved_state, snapshot
+from streamduel.stream import continuity, control_order, saved_state, snapshot, snapshot_reading
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.routing import ClickLog
 
@@ -77,7 +77,7 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
     yield from diagnosis.findings
     if not diagnosis.reachable:
         return
-    saved: dict[int, snapshot.Saved] = {}
+    saved: dict[int, snapshot_reading.Saved] = {}
     try:
         sample = _read(loaded)
     except StreamduelError as error:
@@ -146,13 +146,13 @@ def _is_created_by_run(error: StreamduelError) -> bool:
 
 
 def _snapshots(
-    loaded: LoadedConfig, sample: _Sample, saved: dict[int, snapshot.Saved]
+    loaded: LoadedConfig, sample: _Sample, saved: dict[int, snapshot_reading.Saved]
 ) -> Iterator[Finding]:
     """Whether the newest snapshots can be restored, and how far they are behind."""
     try:
         opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
         with closing(opened) as archive:
-            for _, each in snapshot.newest(archive):
+            for _, each in snapshot_reading.newest(archive):
                 entry, experiments, place = each
                 partition = entry.partition
                 if sample.log is not None:
@@ -165,7 +165,7 @@ def _snapshots(
                 continuity.check_format(entry, loaded.config.log_format)
                 control_order.check_topic(entry.control, loaded.config.control_topic)
                 for name, experiment in experiments.items():
-                    with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+                    with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
                         saved_state.check(name, experiment.state)
                         continuity.in_force(experiment)
                 saved[partition] = each
@@ -179,7 +179,7 @@ def _snapshots(
     yield from _differences(loaded, saved)
 
 
-def _behind(sample: _Sample, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
+def _behind(sample: _Sample, saved: Mapping[int, snapshot_reading.Saved]) -> Iterator[Finding]:
     """How far intact snapshots are behind the click log, and what it has deleted since."""
     waiting = deleted = 0
     for partition, each in saved.items():
@@ -200,7 +200,9 @@ def _behind(sample: _Sample, saved: Mapping[int, snapshot.Saved]) -> Iterator[Fi
         )  # fmt: skip
 
 
-def _differences(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
+def _differences(
+    loaded: LoadedConfig, saved: Mapping[int, snapshot_reading.Saved]
+) -> Iterator[Finding]:
     found: list[Difference] = []
     for each in saved.values():
         for name, entry in each.experiments.items():
@@ -229,7 +231,7 @@ def _differences(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> I
 
 
 def _records(
-    loaded: LoadedConfig, sample: _Sample, saved: Mapping[int, snapshot.Saved]
+    loaded: LoadedConfig, sample: _Sample, saved: Mapping[int, snapshot_reading.Saved]
 ) -> Iterator[Finding]:
     """Whether the newest records would count, and why not."""
     total = sum(map(len, sample.records.values()))

@@ -8,14 +8,18 @@ from streamduel.config import LoadedConfig
 from streamduel.connector import LogRecord
 from streamduel.records import Control
 from streamduel.section import MAX_ARMS
-from streamduel.stream import continuity, snapshot
+from streamduel.stream import continuity, snapshot, snapshot_reading
 from streamduel.stream.marked_controls import Controlled
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 
 
 def open_task(
-    loaded: LoadedConfig, log: ClickLog, partition: int, saved: snapshot.Saved | None, begin: int
+    loaded: LoadedConfig,
+    log: ClickLog,
+    partition: int,
+    saved: snapshot_reading.Saved | None,
+    begin: int,
 ) -> PartitionTask:
     """A task that folds records from an offset on, with the arms that competed there.
 
@@ -47,7 +51,9 @@ def open_task(
     return task
 
 
-def fold(task: PartitionTask, records: Sequence[LogRecord], saved: snapshot.Saved | None) -> None:
+def fold(
+    task: PartitionTask, records: Sequence[LogRecord], saved: snapshot_reading.Saved | None
+) -> None:
     """Fold records without control records; arms are retired where they were."""
     retired = sorted(
         (at, name, arm)
@@ -66,7 +72,9 @@ def fold(task: PartitionTask, records: Sequence[LogRecord], saved: snapshot.Save
     task.fold(records)
 
 
-def _present(saved: snapshot.Saved | None) -> Iterator[tuple[str, snapshot.ExperimentEntry]]:
+def _present(
+    saved: snapshot_reading.Saved | None,
+) -> Iterator[tuple[str, snapshot.ExperimentEntry]]:
     """The experiments of a snapshot that have not ended."""
     for name, entry in (saved.experiments if saved else {}).items():
         if entry.ended_at is None:

@@ -15,7 +15,7 @@ from streamduel.connector import Archive
 from streamduel.preference.segments import Disagreement, SegmentResult, judge_segments
 from streamduel.preference.verdict import PairResult, Verdict
 from streamduel.records import Reason
-from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream import continuity, saved_state, snapshot, snapshot_reading
 from streamduel.stream.client_sketch import ClientSketch
 from streamduel.stream.segments import Segments
 from streamduel.stream.tallies import Outcomes, PairTies
@@ -109,11 +109,11 @@ def inspect(archive: Archive, configured: Mapping[str, ExperimentSettings]) -> R
     experiments: dict[str, ExperimentReport] = {}
     dead_letters: Counter[Reason] = Counter()
     ignored: Counter[str] = Counter()
-    for _, (entry, saved_experiments, place) in snapshot.newest(archive):
+    for _, (entry, saved_experiments, place) in snapshot_reading.newest(archive):
         dead_letters.update(entry.dead_letters)
         ignored.update(entry.ignored)
         for name, saved in saved_experiments.items():
-            with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+            with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
                 saved_state.check(name, saved.state)
                 report = _report(saved, entry)
                 ended = name not in configured or saved.ended_at is not None

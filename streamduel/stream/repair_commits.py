@@ -17,12 +17,13 @@ from msgspec import UNSET, structs
 
 from streamduel.connector import LogRecord, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConfigurationError
-from streamduel.stream import control_order, saved_state, snapshot
+from streamduel.stream import control_order, saved_state, snapshot, snapshot_reading
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.recovery import Mark
 from streamduel.stream.repairs import Action, Repair
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry, Saved
+from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry
+from streamduel.stream.snapshot_reading import Saved
 from streamduel.stream.stream_time import ClockState, StreamClock
 
 EARLIER = -1
@@ -43,10 +44,10 @@ def read(found: Snapshot, partition: int) -> Saved:
     Raises:
         SnapshotError: it is damaged, or of another format.
     """
-    saved = snapshot.read(found.entries, partition, found.place)
-    snapshot.check_offset(found, saved.partition.next)
+    saved = snapshot_reading.read(found.entries, partition, found.place)
+    snapshot_reading.check_offset(found, saved.partition.next)
     for name, experiment in saved.experiments.items():
-        with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, saved.place):
+        with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, saved.place):
             saved_state.check(name, experiment.state)
     return saved
 

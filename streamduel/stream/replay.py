@@ -14,7 +14,7 @@ from msgspec import structs
 from streamduel.config import Config
 from streamduel.connector import Archive, ControlledSource, LogRecord, Source
 from streamduel.errors import ConnectorError, SnapshotError
-from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream import continuity, saved_state, snapshot, snapshot_reading
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.repairs import Repair, Repairs
 from streamduel.stream.routing import ClickLog
@@ -155,7 +155,7 @@ def replay(
 def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> dict[int, _Audit]:
     shape = ClickLog.of(log)
     audits = {}
-    for found, (entry, experiments, place) in snapshot.newest(archive):
+    for found, (entry, experiments, place) in snapshot_reading.newest(archive):
         partition = entry.partition
         continuity.check_log(entry, shape, partition)
         continuity.check_format(entry, config.log_format)
@@ -199,9 +199,11 @@ def _begun(
     settings = dict(config.experiments)
     for name, saved in experiments.items():
         with (
-            snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place)
+            snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, place)
             if saved.ended_at is None
-            else suppress(*snapshot.UNFIT)  # it may have been removed because its policy is gone
+            else suppress(
+                *snapshot_reading.UNFIT
+            )  # it may have been removed because its policy is gone
         ):
             begun = continuity.begun(saved)
             begun.create_policy()  # fails if it is not installed

@@ -26,7 +26,7 @@ from streamduel.stream import continuity, settings_change
 from streamduel.stream.commit import commit
 from streamduel.stream.observer import Observer
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import check_offset
+from streamduel.stream.snapshot_reading import check_offset
 from streamduel.stream.task import PartitionTask
 
 log = structlog.stdlib.get_logger(__name__)

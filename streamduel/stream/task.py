@@ -15,7 +15,7 @@ from streamduel.config import Config
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import LogRecord, PartitionCommit
 from streamduel.records import Reason
-from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream import continuity, saved_state, snapshot, snapshot_reading
 from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
@@ -111,12 +111,12 @@ class PartitionTask:
             self._restore(entries, place)
 
     def _restore(self, entries: Mapping[str, bytes], place: str) -> None:
-        entry, experiments, place = snapshot.read(entries, self.partition, place)
+        entry, experiments, place = snapshot_reading.read(entries, self.partition, place)
         continuity.check_log(entry, self._log, self.partition)
         continuity.check_format(entry, self._router.log_format)
         older = entry.format != snapshot.FORMAT
         self._entries = Entries(None if older else entries)
-        with snapshot.restoring(snapshot.PARTITION_ENTRY, place):
+        with snapshot_reading.restoring(snapshot.PARTITION_ENTRY, place):
             recovery = self._restore_partition(entry)
         for name, saved in experiments.items():
             settings = self._new.pop(name, None)
@@ -125,10 +125,10 @@ class PartitionTask:
             if older or removed:
                 self._entries.put(structs.replace(saved, ended_at=ended_at))
             if settings is not None:
-                with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+                with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
                     self._restore_experiment(saved, settings, recovery)
             elif ended_at is not None and ended_at > entry.mark.start.offset:
-                with suppress(*snapshot.UNFIT):  # its policy may be gone, too
+                with suppress(*snapshot_reading.UNFIT):  # its policy may be gone, too
                     recovery.leave_out(self._restored(saved, recovery), ended_at)
 
     def _restore_partition(self, entry: PartitionEntry) -> Recovery:

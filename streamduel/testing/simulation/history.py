@@ -11,7 +11,7 @@ from msgspec import structs
 
 from streamduel.connector import ControlMarker, Message, PartitionCommit
 from streamduel.records import DeadLetter
-from streamduel.stream import snapshot
+from streamduel.stream import snapshot, snapshot_reading
 from streamduel.stream.repairs import Repair, Repairs
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
@@ -132,7 +132,7 @@ class History:
         if not stored:
             return {}
         first = next(iter(log.repairs.values()))[0]
-        saved = {at: snapshot.read(entries, at) for at, entries in stored.items()}
+        saved = {at: snapshot_reading.read(entries, at) for at, entries in stored.items()}
         begun = {} if first.action == "repartition" else stored
         for commit in moved(saved, shape, first.action, first.note):
             begun[commit.partition] = {**begun.get(commit.partition, {}), **commit.entries}

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from streamduel.stream import snapshot
+from streamduel.stream import snapshot_reading
 from streamduel.testing.simulation.operator import OPERATOR, Operator, Repair
 from streamduel.testing.simulation.replacement import Replacement
 
@@ -109,7 +109,7 @@ class Nemesis:
         found = cluster.snapshot(partition)
         if found is None or self._schedule.damaged or self._schedule.repair is not None:
             return "nothing to delete"
-        offset = snapshot.read(found.entries, partition).partition.window.offset
+        offset = snapshot_reading.read(found.entries, partition).partition.window.offset
         cluster.delete(partition, offset)
         return f"deletes partition {partition} up to {offset}"
 

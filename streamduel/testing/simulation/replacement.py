@@ -11,7 +11,7 @@ from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.stream.repairs import Action
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import Saved
+from streamduel.stream.snapshot_reading import Saved
 from streamduel.testing.simulation.cluster import Cluster, NotReady
 from streamduel.testing.simulation.network import Unreachable
 from streamduel.testing.simulation.operator import POLL_SECONDS

@@ -23,8 +23,8 @@ from streamduel.checksum import seal
 from streamduel.connector import Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import check_offset
-from streamduel.stream.snapshot import read as read_entries
+from streamduel.stream.snapshot_reading import check_offset
+from streamduel.stream.snapshot_reading import read as read_entries
 from streamduel.stream.task import PartitionTask
 from streamduel_files.outlet import PartitionSnapshot, SnapshotFile, decode_snapshot
 from streamduel_kafka.archive import NEXT_OFFSET, assemble

@@ -15,7 +15,7 @@ from streamduel.config import Config
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord, Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.records import Control
-from streamduel.stream import control_order, repair_commits, snapshot
+from streamduel.stream import control_order, repair_commits, snapshot_reading
 from streamduel.stream.control_order import ControlEntry
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
@@ -72,7 +72,7 @@ class Stream:
 
 
 def control_entry(stream: Stream) -> ControlEntry | None:
-    return snapshot.read(stream.entries, 0, "")[0].control
+    return snapshot_reading.read(stream.entries, 0, "")[0].control
 
 
 def test_a_control_record_takes_effect_at_its_marker() -> None:

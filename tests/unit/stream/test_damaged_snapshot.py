@@ -10,7 +10,7 @@ import pytest
 from streamduel.connector import Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import check_offset, read
+from streamduel.stream.snapshot_reading import check_offset, read
 from streamduel.stream.task import PartitionTask
 from tests.unit.stream.folding import DUEL, Partition, config, text
 from tests.unit.stream.sealing import Change, altered, changed
