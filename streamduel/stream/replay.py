@@ -200,10 +200,8 @@ def _begun(
     for name, saved in experiments.items():
         with (
             snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, place)
-            if saved.ended_at is None
-            else suppress(
-                *snapshot_reading.UNFIT
-            )  # it may have been removed because its policy is gone
+            if saved.ended_at is None  # else it may have been removed because its policy is gone
+            else suppress(*snapshot_reading.UNFIT)
         ):
             begun = continuity.begun(saved)
             begun.create_policy()  # fails if it is not installed
