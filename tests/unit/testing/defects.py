@@ -9,7 +9,7 @@ from msgspec import structs
 
 from streamduel.connector import Snapshot
 from streamduel.policies.base.generator import Generator
-from streamduel.stream import repair_commits, snapshot
+from streamduel.stream import repair_commits, snapshot_reading
 from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.recovery import Recovery
@@ -134,8 +134,8 @@ def folded_on_after_a_refusal(patch: pytest.MonkeyPatch) -> None:
 
 def damage_accepted(patch: pytest.MonkeyPatch) -> None:
     """Entries of a snapshot had no checksums."""
-    patch.setattr(snapshot, "is_intact", lambda _text: True)
-    patch.setattr(snapshot, "_check_together", lambda *_: None)
+    patch.setattr(snapshot_reading, "is_intact", lambda _text: True)
+    patch.setattr(snapshot_reading, "_check_together", lambda *_: None)
 
 
 def forwarded_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
