@@ -104,10 +104,7 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
         ignored, empty = _load(engine, request, chosen)
         joining.join(engine, request.experiment, request.join_window_ms)
         arms = _arms(engine, request.experiment, ignored)
-        if crediting.has_sides_only(engine) and request.credit not in crediting.OF_RANKS:
-            functions = {
-                name: each for name, each in functions.items() if name not in crediting.OF_RANKS
-            }
+        functions = crediting.fit(engine, functions, request.credit)
         crediting.credit(engine, functions)
         found = _findings(engine, request, arms, list(functions), ignored)
         return msgspec.structs.replace(found, empty_files=empty)

@@ -59,7 +59,7 @@ def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
             break
         doubts.append(Doubt(fields["clicks"], reading))
         names.remove(fields["clicks"])
-    told = {"clicks", "clicked_docs", "winner", "won_a", "won_b", "wins_a", "clicks_a"}
+    told = {"clicks", "clicked_docs", "winner", "won_a", "won_b", "wins_a", "clicks_a", "score_a"}
     doubt = doubts[0] if doubts and not told & fields.keys() else None
     return Settled(columns, doubt, reading == "ranks, where 0 is no click")
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
+from streamduel.errors import ConfigurationError
 from streamduel.interleaving.credit import CREDITS, Click, Credit, Shown, create
 
 CREDITED_AT_ONCE: Final = 10_000
@@ -21,6 +22,9 @@ POWER_LAW: Final = 1
 
 OF_RANKS: Final = frozenset({"position_debiased", "probabilistic"})
 """Credit functions that say nothing if the ranks of the clicks are unknown."""
+
+OF_ORDER: Final = frozenset({"first_click", "last_click"})
+"""Credit functions that say nothing if only the numbers of clicks are known."""
 
 _ENTRY = re.compile(r"([ab-])(\d+)(?:@([^:]*))?(?::(.*))?", re.DOTALL)
 
@@ -47,9 +51,29 @@ def functions(name: str, weights: Mapping[str, float]) -> dict[str, Credit]:
     return {name: wanted, **others}
 
 
-def has_sides_only(engine: Engine) -> bool:
-    """Whether of some lists only the clicks of each side are known."""
-    return bool(engine.rows("SELECT coalesce(bool_or(is_sides), false) FROM lists")[0][0])
+def fit(engine: Engine, by_name: Mapping[str, Credit], wanted: str) -> dict[str, Credit]:
+    """The credit functions for which the log says enough about the clicks.
+
+    Args:
+        engine: with the table `lists`.
+        by_name: the credit functions.
+        wanted: the name of the one that determines the champion.
+
+    Raises:
+        ConfigurationError: the log says too little for the wanted one.
+    """
+    sides_only, counted = engine.rows(
+        "SELECT coalesce(bool_or(is_sides), false), coalesce(bool_or(is_counted), false) FROM lists"
+    )[0]
+    unfit = (OF_RANKS if sides_only else frozenset()) | (OF_ORDER if counted else frozenset())
+    found = {name: each for name, each in by_name.items() if name not in unfit}
+    if wanted in unfit:
+        lacking = "order" if wanted in OF_ORDER else "ranks"
+        raise ConfigurationError(
+            f"--credit {wanted} needs the {lacking} of the clicks, and for some lists only the"
+            f" clicks of each side are known (allowed: {', '.join(sorted(found))})."
+        )
+    return found
 
 
 def credit(engine: Engine, by_name: Mapping[str, Credit]) -> None:

@@ -77,8 +77,7 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     counts = ", ".join(f"count(*) FILTER ({condition})" for condition in ignored.values())
     row = engine.rows(f"SELECT {counts} FROM {source.table.relation}")[0] if counts else ()
     kind = _typed_kind() if own else _flat_kind(set(texts))
-    sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
-    sides_only = "true" if source.sides_only else sides_only
+    sides_only = "true" if source.sides_only else "is_counted"
     engine.run(
         f"reading {source.table.where}",
         f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
@@ -199,7 +198,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
         f" AND count_of(clicks_b) BETWEEN 0 AND {MAX_RANKS}"
     )
     return f"""
-    SELECT {kind} AS kind, clicks_a,
+    SELECT {kind} AS kind, {counted} AS is_counted,
       CASE WHEN kind = 'click' THEN experiment ELSE coalesce(experiment, {quoted(default)}) END
         AS experiment,
       md5_number(coalesce({"id, " if own else ""}{of_list}, id)) AS key,

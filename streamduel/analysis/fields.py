@@ -74,6 +74,9 @@ LIST_IDS: Final = tuple(
 CLICK_COUNTS: Final = ("clicks", "clickcount", "nclicks", "numclicks", "clicked")
 """What they call the clicks of a side."""
 
+SCORES: Final = ("score", "credit", "credits", "points", "reward")
+"""What they call a number of a side, of which the larger one wins."""
+
 CLIENTS: Final = (
     *(it + end for it in ("client", "user", "visitor", "cookie", "member", "account", "customer",
                           "shopper") for end in ("", "id")),
@@ -104,6 +107,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
               *(f"winner{it}{side}" for it in RANKERS for side in SIDES_A)),
     "won_b": (*_count_of_side(SIDES_B, "won", "iswinner"),
               *(f"winner{it}{side}" for it in RANKERS for side in SIDES_B)),
+    "score_a": _count_of_side(SIDES_A, *SCORES),
+    "score_b": _count_of_side(SIDES_B, *SCORES),
     "ties": ("ties", "tie", "draws", "tied", "draw", "istie", "winnertie"),
     "teams": ("teams", "team", "sides", "teamassignment", "teamassignments", "assignment",
               "assignments", "interleaving", "teamdraft", "sources", "rankers", "attribution",
@@ -154,8 +159,11 @@ SEGMENTS: Final = (
 """Names of columns that are segments, as are those that begin with `segment`."""
 
 OF_LISTS: Final = frozenset(
-    {"teams", "winner", "wins_a", "wins_b", "won_a", "won_b", "clicks_a", "clicks_b"}
-)
+    {
+        "teams", "winner", "wins_a", "wins_b", "won_a", "won_b", "score_a", "score_b", "clicks_a",
+        "clicks_b",
+    }
+)  # fmt: skip
 """Fields that only lists and duels have."""
 
 OF_LISTS_ONLY: Final = frozenset({"a", "b", "clicks", "clicked_docs"})
@@ -172,8 +180,11 @@ SHOWN: Final = (
 """Actions in logs of events that are no clicks, in lower case and without separators."""
 
 OF_OTHERS: Final = frozenset(
-    {"clicks_a", "clicks_b", "won_a", "won_b", "clicked_docs", "clicked", "segment"}
-)
+    {
+        "clicks_a", "clicks_b", "won_a", "won_b", "score_a", "score_b", "clicked_docs", "clicked",
+        "segment",
+    }
+)  # fmt: skip
 """Fields that streamduel's own records do not have, or, as `segment`, have in another form."""
 
 OF_RECORDS: Final = frozenset({"type", "arm"})
@@ -268,6 +279,7 @@ class Columns(NamedTuple):
             bool({"winner", "teams", "won_a", "won_b"} & there)
             or {"wins_a", "wins_b"} <= there
             or {"clicks_a", "clicks_b"} <= there
+            or {"score_a", "score_b"} <= there
         )
 
 

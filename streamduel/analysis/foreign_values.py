@@ -26,6 +26,9 @@ _CONTENT: Final = (
     "client",
 )  # fmt: skip
 
+_HAS_WINNERS: Final = frozenset({"teams", "wins_a", "clicks_a"})
+"""Fields that tell the winners; scores beside them are those of something else."""
+
 
 def read_foreign_values(
     engine: Engine, source: Source, texts: MutableMapping[Any, str], factor: float
@@ -44,6 +47,8 @@ def read_foreign_values(
             check_ties_are_told(engine, source, texts, f"won_{won[0]}", flag)
             column = source.columns.fields[f"won_{won[0]}"]
             engine.rows(f"INSERT INTO half_winners VALUES ({quoted(column)})")
+    elif {"score_a", "score_b"} <= source.columns.fields.keys() and not _HAS_WINNERS & texts.keys():
+        texts["winner"] = _winner_of_scores(engine, source, sides)
     if "teams" in texts:
         texts["teams"] = numbers_of_teams(engine, source, texts)
     if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
@@ -105,4 +110,21 @@ def _winner_of_flags(source: Source, sides: Mapping[str, str], won: Sequence[str
     return (
         f"CASE WHEN NOT ({known}) THEN {wrong} WHEN {tie} THEN 'tie' WHEN {a} AND NOT {b} THEN"
         f" {sides['a']} WHEN {b} AND NOT {a} THEN {sides['b']} ELSE 'tie' END"
+    )
+
+
+def _winner_of_scores(engine: Engine, source: Source, sides: Mapping[str, str]) -> str:
+    """The winner where each side has a number: the side with the larger one."""
+    columns = [source.columns.fields[f"score_{side}"] for side in ("a", "b")]
+    texts = [source.table.text(column) for column in columns]
+    a, b = (f"try_cast({text} AS DOUBLE)" for text in texts)
+    named = " and ".join(f"'{column[:80]}'" for column in columns)
+    engine.rows(
+        "INSERT INTO readings VALUES ('winner', 'fine', ?)",
+        [f"The larger of {named} is taken as a victory of its side, and equal ones as a tie."],
+    )
+    return (
+        f"CASE WHEN NOT coalesce(isfinite({a}) AND isfinite({b}), false)"
+        f" THEN concat({texts[0]}, ' / ', {texts[1]})"
+        f" WHEN {a} > {b} THEN {sides['a']} WHEN {b} > {a} THEN {sides['b']} ELSE 'tie' END"
     )

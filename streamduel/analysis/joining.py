@@ -145,6 +145,7 @@ def _complete_lists(engine: Engine, first: int) -> None:
             FROM kept AS k LEFT JOIN grouped AS g ON g.list = k.row WHERE k.kind = 'impression'
         )
         SELECT row, experiment, a, b, teams, clicks, chances, ts, client, segment, is_sides,
+            is_flat AND is_sides AS is_counted,
             len([1 for c in clicks if c.rank < 0 OR c.rank >= len(teams)]) > 0 AS is_outside
         FROM complete
         """,

@@ -65,12 +65,13 @@ CREATE MACRO side_word(t) AS regexp_replace(
 
 CREATE MACRO is_side_a(t) AS side_word(t) IN (
     'a', 'l', 'left', 'arma', 'rankera', 'modela', 'systema', 'sidea', 'teama', 'varianta',
-    'leftranker', 'arm1', 'ranker1', 'model1', 'control', 'baseline'
+    'leftranker', 'arm1', 'ranker1', 'model1', 'first', 'firstranker', 'control', 'baseline'
 );
 
 CREATE MACRO is_side_b(t) AS side_word(t) IN (
     'b', 'r', 'right', 'armb', 'rankerb', 'modelb', 'systemb', 'sideb', 'teamb', 'variantb',
-    'rightranker', 'arm2', 'ranker2', 'model2', 'treatment', 'candidate'
+    'rightranker', 'arm2', 'ranker2', 'model2', 'second', 'secondranker', 'treatment',
+    'candidate', 'challenger'
 );
 
 -- The side of a ranker by its name in another case; NULL if the name is that of the other side.

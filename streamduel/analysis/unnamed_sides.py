@@ -14,6 +14,9 @@ from streamduel.section import MAX_ARMS
 MAX_UNNAMED: Final = 50
 """Columns in which the names of the rankers are looked for."""
 
+OF_SIDES: Final = frozenset({"wins_a", "won_a", "won_b", "score_a", "clicks_a"})
+"""Fields of which each is about one side."""
+
 
 def sides(engine: Engine, source: Source) -> tuple[str, str]:
     """The two arms of a log that does not name them in columns: those of `teams` or `winner`.
@@ -24,7 +27,7 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
     fields, table = source.columns.fields, source.table
     field = "teams" if "teams" in fields else "winner" if "winner" in fields else None
     if field is None:
-        if {"wins_a", "won_a", "won_b", "clicks_a"} & fields.keys():
+        if OF_SIDES & fields.keys():
             _check_unnamed(engine, source)
         return "a", "b"
     text = table.text(fields[field])
@@ -57,7 +60,7 @@ def _check_unnamed(engine: Engine, source: Source) -> None:
     """
     table, used = source.table, {*source.columns.fields.values(), *source.columns.segments}
     others = [column for column in table.columns if column not in used][:MAX_UNNAMED]
-    if not others or source.chosen & {"teams", "winner", "wins_a", "won_a", "won_b", "clicks_a"}:
+    if not others or source.chosen & {"teams", "winner", *OF_SIDES}:
         return
     values = ", ".join(f"list(DISTINCT {table.text(column)})" for column in others)
     (row,) = engine.rows(

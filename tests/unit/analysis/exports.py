@@ -138,6 +138,15 @@ SHAPES: dict[str, list[Row]] = {
         a=lambda r: r["a"], b=lambda r: r["b"], clicks_a=lambda r: int(winner(r) == "a"),
         clicks_b=lambda r: int(winner(r) == "b"),
     ),
+    "credits of each side": named(
+        qid=lambda r: r["id"], first_ranker=lambda r: r["a"], second_ranker=lambda r: r["b"],
+        credit_first=lambda r: 0.25 + (winner(r) == "a"),
+        credit_second=lambda r: 0.25 + (winner(r) == "b"),
+    ),
+    "first or second": named(
+        ranker_a=lambda r: r["a"], ranker_b=lambda r: r["b"],
+        preferred=lambda r: {"a": "first", "b": "second", "tie": "none"}[winner(r)],
+    ),
     "counts": named(
         a=lambda r: r["a"], b=lambda r: r["b"], wins_a=lambda r: int(winner(r) == "a"),
         wins_b=lambda r: int(winner(r) == "b"), ties=lambda r: int(winner(r) == "tie"),

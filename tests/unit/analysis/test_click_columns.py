@@ -64,6 +64,21 @@ def test_clicks_of_each_side_count_beside_teams(tmp_path: Path) -> None:
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
 
 
+def test_numbers_of_clicks_are_not_credited_by_an_order_that_is_unknown(tmp_path: Path) -> None:
+    counts = {
+        "clicks_control": lambda r: 1 + (winner(r) == "a"),
+        "clicks_treatment": lambda r: 1 + (winner(r) == "b"),
+    }
+    path = json_lines(tmp_path / "x.jsonl", named(**counts))
+    assert set(only(path).credits) == {"click_count", "any_click"}
+    with pytest.raises(ConfigurationError, match=r"--credit last_click needs the order of .* \("):
+        only(path, credit="last_click")
+    with pytest.raises(ConfigurationError, match=r"needs the ranks of the clicks.*any_click, cl"):
+        only(path, credit="position_debiased")
+    path = json_lines(tmp_path / "y.jsonl", named(**LISTS, **counts, clicks=lambda r: r["clicks"]))
+    assert {"first_click", "position_debiased"} < set(only(path).credits)  # the clicks are there
+
+
 def test_one_number_for_each_list_is_a_rank_if_its_column_is_mapped(tmp_path: Path) -> None:
     rows = named(**LISTS, clicks=lambda r: 10 if rank(r) is None else rank(r))
     rows = [row for row in rows if row["clicks"] != 10]

@@ -45,6 +45,23 @@ def test_outcomes_in_words_are_understood(a: str, b: str, tie: str, tmp_path: Pa
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
 
 
+def test_the_larger_score_wins(tmp_path: Path) -> None:
+    rows = named(
+        a=lambda r: r["a"], b=lambda r: r["b"], score_a=lambda r: -0.5 - 2 * (winner(r) == "b"),
+        score_b=lambda r: -0.5 - 2 * (winner(r) == "a"),
+    )  # fmt: skip
+    unknown = [dict(rows[0], score_b=each) for each in (None, "nan", "1e999", "many")]
+    found = only(json_lines(tmp_path / "x.jsonl", [*rows, *unknown]))
+    check(found)
+    (told,) = [check.sentence for check in found.checks if check.name == "winner"]
+    assert told.startswith("The larger of 'score_a' and 'score_b' is taken as a victory")
+    assert found.tallies["dead_letter"] == len(unknown)
+
+    beside = [{**row, "teams": r["teams"], "clicks": r["clicks"], "score_b": 9}
+              for r, row in zip(ROWS, rows, strict=True)]  # fmt: skip
+    check(only(json_lines(tmp_path / "y.jsonl", beside)))  # the clicks determine the winners
+
+
 def test_the_checks_say_what_an_outcome_is_taken_for(tmp_path: Path) -> None:
     rows = named(**RANKERS, outcome=words("win", "loss", "tie"))
     found = only(json_lines(tmp_path / "x.jsonl", rows))

@@ -70,6 +70,7 @@ def test_events_of_ubi_may_name_the_sides(tmp_path: Path) -> None:
     (pair,) = found.pairs
     assert (pair.wins_a, pair.wins_b, pair.ties) == (WINS["bm25"], WINS["ltr"], 0)
     assert "position_debiased" not in found.credits  # ranks are not known
+    assert "first_click" in found.credits  # the order is
 
 
 def test_responses_of_solr_are_read(tmp_path: Path) -> None:
