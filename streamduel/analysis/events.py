@@ -12,7 +12,7 @@ from typing import Final
 
 from streamduel.analysis.client_columns import find_other_clients
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.fields import SHOWN
+from streamduel.analysis.fields import SHOWN, segment_name
 from streamduel.analysis.foreign_values import read_foreign_values
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.meanings import is_mirrored
@@ -281,9 +281,7 @@ def _segment(source: Source) -> str:
         return "NULL::VARCHAR"
     if source.kind == "own" and columns == ["segment"]:
         return table.text("segment")
-    parts = ", ".join(
-        f"{quoted(column.rsplit('.', 1)[-1])}, {table.text(column)}" for column in columns
-    )
+    parts = ", ".join(f"{quoted(segment_name(column))}, {table.text(column)}" for column in columns)
     if len(columns) == 1:
         text = table.text(columns[0])
         single = f"json_object({parts})::VARCHAR"

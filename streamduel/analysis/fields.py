@@ -34,6 +34,19 @@ SIDES_B: Final = ("b", "right", "2", "second", "treatment", "candidate", "challe
 LOSERS: Final = ("loser", "rejected")
 """What they call the ranker of a row that has lost, beside the one that has won."""
 
+OF_OBJECTS: Final = frozenset(
+    {"id", "uuid", "guid", "name", "key", "hash", "token", "text", "type"}
+)
+"""Names inside an object that say something only with the name of the object, as in `user.id`."""
+
+ENVELOPES: Final = frozenset(
+    {
+        "meta", "metadata", "attributes", "data", "payload", "properties", "context", "record",
+        "message", "body", "value", "fields", "source",
+    }
+)  # fmt: skip
+"""Objects that hold a whole record; their names say nothing."""
+
 OPPONENTS: Final = tuple(
     it + end
     for it in ("opponent", "rival", "competitor", "versus", "vs", "against", *LOSERS)
@@ -98,9 +111,11 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": ("type", "recordtype"),
     "experiment": ("experiment", "experimentname", "experimentid", "exp", "test", "testname",
                    "testid", "abtest"),
-    "a": ("a", "l", "left", *_of_side(SIDES_A), "control", "baseline"),
+    "a": ("a", "l", "left", *_of_side(SIDES_A), "control", "baseline",
+          *(side + end for side in ("left", "control", "baseline") for end in ("name", "id"))),
     "b": ("b", "r", "right", *_of_side(SIDES_B), "treatment", "candidate", "challenger", "variant",
-          *OPPONENTS),
+          *(side + end for side in ("right", "treatment", "candidate", "challenger", "variant")
+            for end in ("name", "id")), *OPPONENTS),
     "wins_a": _count_of_side(SIDES_A, "wins", "win"),
     "wins_b": _count_of_side(SIDES_B, "wins", "win"),
     "won_a": (*_count_of_side(SIDES_A, "won", "iswinner"),
@@ -125,7 +140,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "clicked": ("clicked", "isclicked", "isclick", "wasclicked", "click"),
     "winner": ("winner", "winnerside", "winningside", "winnerarm", "winning", "outcome", "result",
-               "preferred", "preference", "won", "wonby", "winnername",
+               "preferred", "preference", "won", "wonby", "winnername", "winnerid",
                *(word + it for word in ("winning", "winner", "preferred", "chosen")
                  for it in RANKERS)),
     "docs": ("docs", "documents", "docids", "documentids", "results", "resultids", "items",
@@ -254,10 +269,23 @@ class Chosen:
 def plain(column: str) -> str:
     """A column's name for comparisons: its last part, in lower case, without separators.
 
-    >>> plain("Left_Ranker"), plain("attributes.ranker-a")
-    ('leftranker', 'rankera')
+    >>> plain("Left_Ranker"), plain("attributes.ranker-a"), plain("user.id"), plain("payload.id")
+    ('leftranker', 'rankera', 'userid', 'id')
     """
-    return re.sub(r"[^a-z0-9]", "", column.rsplit(".", 1)[-1].lower())
+    *outer, last = (re.sub(r"[^a-z0-9]", "", part) for part in column.lower().split("."))
+    if outer and last in OF_OBJECTS and outer[-1] not in ENVELOPES:
+        return outer[-1] + last
+    return last
+
+
+def segment_name(column: str) -> str:
+    """The name of a segment in a column.
+
+    >>> segment_name("user.country"), segment_name("user.device.type")
+    ('country', 'device.type')
+    """
+    *outer, last = column.split(".")
+    return last if plain(column) == plain(last) else f"{outer[-1]}.{last}"
 
 
 class Columns(NamedTuple):

@@ -113,6 +113,22 @@ def test_fields_of_structs_are_columns(tmp_path: Path) -> None:
     check(only(written(tmp_path / "x.parquet", rows, "FORMAT parquet")))
 
 
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_the_name_of_an_object_says_whose_id_it_has(suffix: str, tmp_path: Path) -> None:
+    rows = named(
+        user=lambda r: {"id": r["client"]}, device=lambda r: {"type": "phone", "id": 7},
+        request=lambda r: {"id": r["id"], "time": iso(r)}, query=lambda _: {"id": 1, "text": "bag"},
+        experiment=lambda _: {"id": 3, "name": "home"},
+        left=lambda r: {"name": r["a"]}, right=lambda r: {"name": r["b"]},
+        winner=lambda r: {"name": r.get(winner(r))},
+    )  # fmt: skip
+    found = only(written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix]))
+    check(found)
+    assert found.tallies["duplicate"] == 0
+    assert found.clients is not None
+    assert set(found.segments) == {"device.type"}
+
+
 def test_lines_of_json_in_another_encoding_are_told(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     row = b'{"a": "bm25", "b": "ltr", "winner": "b", "query": "ok"}\n'
