@@ -8,6 +8,7 @@ from typing import Final
 
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.joining import RARE
+from streamduel.analysis.tables import rejects
 from streamduel.errors import counted, nearest, readable
 from streamduel.record_rules import ALLOWED
 
@@ -49,6 +50,8 @@ def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -
 
 
 def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
+    for reason, n in rejects(engine).items():
+        yield f"{counted(n, 'row')} cannot be read because of {reason}"
     for problem, n, value, is_flat in engine.rows(
         "SELECT problem, count(*) AS n, min(unusable), bool_and(is_flat) FROM events"
         " WHERE problem IS NOT NULL GROUP BY problem ORDER BY n DESC, problem LIMIT 1"

@@ -178,6 +178,10 @@ FAILURES = {
         b"a,b,winner\n" + b"x,y,unclear\n" * 9,
         "9 cannot be used because of their winner, such as 'unclear', but winner must be the name",
     ),
+    "rows without the last columns": (
+        b"a,b,winner,,\n" + b"x,y,x\n" * 9,
+        "in 0 records; 9 rows cannot be read because of missing columns in CSV.",
+    ),
     "rare rankers": (
         b"a,b,winner\n" + b"".join(b"x%d,y%d,a\n" % (n, n) for n in range(1001)),
         "; 2,002 rankers with fewer than 100 records and a thousandth of all are left out",
