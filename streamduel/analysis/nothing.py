@@ -52,12 +52,15 @@ def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -
 def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
     for reason, n in rejects(engine).items():
         yield f"{counted(n, 'row')} cannot be read because of {reason}"
-    for problem, n, value, is_flat in engine.rows(
-        "SELECT problem, count(*) AS n, min(unusable), bool_and(is_flat) FROM events"
+    for problem, n, value, a, b, is_flat in engine.rows(
+        "SELECT problem, count(*) AS n, min(unusable), arg_min(a, unusable), arg_min(b, unusable),"
+        " bool_and(is_flat) FROM events"
         " WHERE problem IS NOT NULL GROUP BY problem ORDER BY n DESC, problem LIMIT 1"
     ):
         rules = _ALLOWED if is_flat else ALLOWED
         example = f", such as '{readable(value, 80)}'" if value else ""
+        if example and problem == "winner":
+            example += f" of '{readable(a, 80)}' and '{readable(b, 80)}'"
         allowed = f", but {problem} must be {rules[problem]}" if problem in rules else ""
         yield f"{n:,} cannot be used because of their {problem}{example}{allowed}"
     for (clicks,) in engine.rows("SELECT count(*) FROM clicks WHERE outcome = 'unjoined'"):

@@ -176,7 +176,7 @@ FAILURES = {
     "no duels": (b'{"type": "duel", "id": "1"}\n', "the log has no duel in 1 record; 1 cannot be"),
     "unknown winners": (
         b"a,b,winner\n" + b"x,y,unclear\n" * 9,
-        "9 cannot be used because of their winner, such as 'unclear', but winner must be the name",
+        " winner, such as 'unclear' of 'x' and 'y', but winner must be the name of a ranker",
     ),
     "rows without the last columns": (
         b"a,b,winner,,\n" + b"x,y,x\n" * 9,
