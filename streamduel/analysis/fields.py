@@ -111,11 +111,12 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": ("type", "recordtype"),
     "experiment": ("experiment", "experimentname", "experimentid", "exp", "test", "testname",
                    "testid", "abtest"),
-    "a": ("a", "l", "left", *_of_side(SIDES_A), "control", "baseline",
+    "a": ("a", "l", "left", *_of_side(SIDES_A), "control", "baseline", "aname",
           *(side + end for side in ("left", "control", "baseline") for end in ("name", "id"))),
     "b": ("b", "r", "right", *_of_side(SIDES_B), "treatment", "candidate", "challenger", "variant",
+          "bname", *OPPONENTS,
           *(side + end for side in ("right", "treatment", "candidate", "challenger", "variant")
-            for end in ("name", "id")), *OPPONENTS),
+            for end in ("name", "id"))),
     "wins_a": _count_of_side(SIDES_A, "wins", "win"),
     "wins_b": _count_of_side(SIDES_B, "wins", "win"),
     "won_a": (*_count_of_side(SIDES_A, "won", "iswinner"),
@@ -165,6 +166,14 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Names of each field, in lower case and without separators; the first that a log has counts. A
 column is one field only, that of the first row with its name."""
+
+NAMES_OF_SIDES: Final = frozenset(
+    name
+    for field in ("a", "b", "wins_a", "wins_b", "won_a", "won_b", "score_a", "score_b", "clicks_a",
+                  "clicks_b")
+    for name in NAMES[field]
+)  # fmt: skip
+"""Names that an object and what is inside it may have together, as in `clicks.left`."""
 
 SEGMENTS: Final = (
     "country", "countrycode", "device", "devicetype", "devicecategory", "channel", "platform",
@@ -267,15 +276,22 @@ class Chosen:
 
 
 def plain(column: str) -> str:
-    """A column's name for comparisons: its last part, in lower case, without separators.
+    """A column's name for comparisons, in lower case, without separators.
+
+    Inside an object it is the last part, and the object's name before it if that says more.
 
     >>> plain("Left_Ranker"), plain("attributes.ranker-a"), plain("user.id"), plain("payload.id")
     ('leftranker', 'rankera', 'userid', 'id')
+    >>> plain("left.ranker"), plain("rankers.a"), plain("test.left")
+    ('leftranker', 'rankera', 'left')
     """
     *outer, last = (re.sub(r"[^a-z0-9]", "", part) for part in column.lower().split("."))
-    if outer and last in OF_OBJECTS and outer[-1] not in ENVELOPES:
-        return outer[-1] + last
-    return last
+    if not outer or outer[-1] in ENVELOPES:
+        return last
+    whole = (outer[-1] + last, outer[-1].removesuffix("s") + last)
+    if last in OF_OBJECTS:
+        return whole[0]
+    return next((name for name in whole if name in NAMES_OF_SIDES), last)
 
 
 def segment_name(column: str) -> str:

@@ -129,6 +129,22 @@ def test_the_name_of_an_object_says_whose_id_it_has(suffix: str, tmp_path: Path)
     assert set(found.segments) == {"device.type"}
 
 
+@pytest.mark.parametrize(
+    "nested",
+    [
+        named(left=lambda r: {"ranker": r["a"]}, right=lambda r: {"ranker": r["b"]},
+              winner=lambda r: {"a": "left", "b": "right", "tie": None}[winner(r)]),
+        named(rankers=lambda r: {side: r[side] for side in "ab"},
+              clicks=lambda r: {side: int(side == winner(r)) for side in "ab"}),
+        named(arm_a=lambda r: {"name": r["a"]}, arm_b=lambda r: {"name": r["b"]},
+              scores=lambda r: {side: float(side == winner(r)) for side in "ab"}),
+    ],
+    ids=["rankers of sides", "sides of rankers", "scores"],
+)  # fmt: skip
+def test_the_sides_may_be_objects_or_in_objects(nested: list[Row], tmp_path: Path) -> None:
+    check(only(json_lines(tmp_path / "x.jsonl", nested)))
+
+
 def test_lines_of_json_in_another_encoding_are_told(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     row = b'{"a": "bm25", "b": "ltr", "winner": "b", "query": "ok"}\n'
