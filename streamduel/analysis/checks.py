@@ -7,7 +7,14 @@ from typing import Final, NamedTuple
 
 from streamduel.analysis.client_checks import bots, dependence
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.report import Check, Clients, Finding, Sensitivity
+from streamduel.analysis.report import (
+    EVERY_FUNCTION,
+    Check,
+    Clients,
+    Finding,
+    Sensitivity,
+    credit_rows,
+)
 from streamduel.analysis.tables import rejects
 from streamduel.diagnosis import Grade
 from streamduel.errors import counted, readable
@@ -308,26 +315,32 @@ def _position(engine: Engine, facts: Facts) -> Check:
 def _credit(facts: Facts) -> Check:
     """Whether the champion depends on how clicks are credited."""
     name = "dependence on credit"
+    rows = credit_rows(facts.credits)
     found = {
-        f"{credit}, {rule}": each
-        for credit, rules in facts.credits.items()
+        rule if credit == EVERY_FUNCTION else f"{credit}, {rule}": each
+        for credit, rules in rows.items()
         for rule, each in rules.rules.items()
     }
+    ways = f"{len(found)} ways to credit clicks and ties"
+    if EVERY_FUNCTION in rows:
+        ways = f"{len(found)} ways to count ties, with every credit function,"
     champions = {each.champion for each in found.values() if each.champion is not None}
     undecided = sum(each.champion is None for each in found.values())
     if len(champions) > 1:
         named = {each.champion: how for how, each in found.items() if each.champion is not None}
-        ways = "; ".join(f"{readable(str(arm))} with {how}" for arm, how in sorted(named.items()))
+        listed = "; ".join(f"{readable(str(arm))} with {how}" for arm, how in sorted(named.items()))
         return Check(
-            name, "failed", f"The champion depends on the credit: {ways}. Decide which one is right"
-            " before you look at the result."
-        )  # fmt: skip
+            name,
+            "failed",
+            f"The champion depends on the credit: {listed}. Decide which one is right before you"
+            " look at the result.",
+        )
     if champions and undecided:
         return Check(
             name,
             "warning",
-            f"{undecided} of {len(found)} ways to credit clicks and ties are undecided; the others"
-            f" agree on {readable(champions.pop())}.",
+            f"{undecided} of {ways} are undecided; the others agree on"
+            f" {readable(champions.pop())}.",
         )
     what = f"agree on {readable(champions.pop())}" if champions else "are undecided"
-    return Check(name, "fine", f"All {len(found)} ways to credit clicks and ties {what}.")
+    return Check(name, "fine", f"All {ways} {what}.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import msgspec
 
@@ -129,6 +130,17 @@ class Example(msgspec.Struct, frozen=True):
     clicks: list[int]
 
 
+EVERY_FUNCTION: Final = "every function"
+
+
+def credit_rows(found: Mapping[str, Sensitivity]) -> Mapping[str, Sensitivity]:
+    """What the credit functions say: one row if all say the same, as in a log of winners."""
+    first, *others = found.values()
+    if others and all(each == first for each in others):
+        return {EVERY_FUNCTION: first}
+    return found
+
+
 class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
     """Everything about one experiment.
 
@@ -170,12 +182,9 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
     timeline: list[Moment] = []
 
     @property
-    def credit_rows(self) -> dict[str, Sensitivity]:
-        """`credits` as rows of a table: one row if all say the same, as in a log of winners."""
-        first, *others = self.credits.values()
-        if others and all(each == first for each in others):
-            return {"every function": first}
-        return self.credits
+    def credit_rows(self) -> Mapping[str, Sensitivity]:
+        """`credits` as rows of a table."""
+        return credit_rows(self.credits)
 
 
 class Analysis(msgspec.Struct, frozen=True):

@@ -55,6 +55,8 @@ def test_the_larger_score_wins(tmp_path: Path) -> None:
     check(found)
     (told,) = [check.sentence for check in found.checks if check.name == "winner"]
     assert told.startswith("The larger of 'score_a' and 'score_b' is taken as a victory")
+    (told,) = [check.sentence for check in found.checks if check.name == "dependence on credit"]
+    assert told == "All 3 ways to count ties, with every credit function, agree on ltr."
     assert found.tallies["dead_letter"] == len(unknown)
 
     beside = [{**row, "teams": r["teams"], "clicks": r["clicks"], "score_b": 9}
