@@ -22,6 +22,10 @@ from streamduel.preference.evidence import unfairness
 from streamduel.stream.alarms import TOLERATED, UNFAIR
 from streamduel.stream.team_patterns import WHOLE
 
+CONTENT: Final = ("a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks", "impression",
+                  "rank", "doc", "action")  # fmt: skip
+"""What a record says; a record that is sent again says the same."""
+
 SERIOUS: Final = 0.1
 """The share of records whose loss may change the result."""
 
@@ -251,10 +255,25 @@ def _duplicates(engine: Engine, facts: Facts) -> Check:
         if without_id + facts.tallies["dead_letter"] >= total:
             return Check("duplicates", "unknown", unnoticed)
         sentence = f"{sentence} {unnoticed}"
+    advice = "Check whether `id` is the id of a list or click, and not of a user or query."
+    lost = _lost_by_id(engine, facts.experiment) if share > TOLERATED else 0
+    if lost / max(1, total) > TOLERATED:
+        sentence = f"{sentence} {lost:,} of them say something else than the first, and are lost."
+        return _judged("duplicates", lost / total, sentence, advice)
     if share > SERIOUS:
-        advice = "Check whether `id` is the id of a list or click, and not of a user or query."
         return Check("duplicates", "warning", f"{sentence} {advice}")
     return Check("duplicates", "fine", sentence)
+
+
+def _lost_by_id(engine: Engine, experiment: str) -> int:
+    """The duplicates that differ from the record that counts, so that their id is not theirs."""
+    e, f = (f"hash({', '.join(f'{table}.{column}' for column in CONTENT)})" for table in ("e", "f"))
+    ((lost,),) = engine.rows(
+        "SELECT count(*) FROM duplicates AS d JOIN events AS e ON e.rowid = d.row"
+        f" JOIN events AS f ON f.rowid = d.first WHERE {e} <> {f}"
+        f" AND coalesce(e.experiment, {quoted(experiment)}) = {quoted(experiment)}"
+    )
+    return int(lost)
 
 
 def _usable(engine: Engine, facts: Facts) -> Check:

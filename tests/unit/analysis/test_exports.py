@@ -179,6 +179,16 @@ def test_repeated_ids_count_once(tmp_path: Path) -> None:
     found = only(json_lines(tmp_path / "x.json", [*rows, *rows[:700]]))
     check(found)
     assert found.tallies["duplicate"] == 700
+    told = sentence(found, "duplicates")
+    assert "(21.9%); each counts once. Check" in told  # all say the same as the first
+
+
+def test_records_that_are_lost_by_the_id_of_a_user_are_told(tmp_path: Path) -> None:
+    rows = named(id=lambda r: r["client"], a=lambda r: r["a"], b=lambda r: r["b"], winner=winner)
+    found = only(json_lines(tmp_path / "x.json", rows))
+    (told,) = [each for each in found.checks if each.name == "duplicates"]
+    assert told.verdict == "failed"
+    assert "of them say something else than the first, and are lost. Check whether" in told.sentence
 
 
 def test_a_moment_is_the_same_in_csv_and_parquet(tmp_path: Path) -> None:
