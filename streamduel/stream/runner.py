@@ -41,6 +41,10 @@ RESTORE_SECONDS: Final = 5.0
 """How long to poll so often for snapshots: far longer than loading one takes. While brokers are
 away, none arrives, and a hundred polls a second cost a fifth of a core."""
 
+MAX_COMMIT_PAUSE: Final = 1.0
+"""The longest pause between two commits because the first one was slow, in seconds. A commit that
+takes longer has waited for a broker's successor; the next one does not."""
+
 LAG_INTERVAL: Final = 5.0
 """Seconds between two measurements of the lag, each a request to the broker."""
 
@@ -312,7 +316,8 @@ class Runner:
         seconds = self._clock() - began
         # The next one is due no sooner than this one took: slow outputs must not leave time for
         # only one poll between two commits.
-        self._last_commit = max(began, began + 2 * seconds - self._interval)
+        pause = min(seconds, MAX_COMMIT_PAUSE)
+        self._last_commit = max(began, began + seconds + pause - self._interval)
         self._notify(lambda observer: observer.committed(changed, seconds))
         self._notify(lambda observer: observer.published(commits))
         return True

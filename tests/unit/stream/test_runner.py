@@ -200,6 +200,29 @@ def test_slow_commits_leave_as_much_time_for_folding() -> None:
     assert visible(broker) == visible(undisturbed())
 
 
+def test_a_commit_that_waited_for_a_failover_hardly_delays_the_next_one() -> None:
+    now = 0.0
+    finished: list[float] = []
+
+    class Turns(Observer):
+        def turned(self) -> None:
+            nonlocal now
+            now += 0.1
+
+    def slow(step: str) -> None:
+        nonlocal now
+        if step == "before finish":
+            now += 9.0 if len(finished) == 3 else 0.0
+            finished.append(now)
+
+    broker = Broker([item for value in LOG for item in (value, END_OF_POLL)])
+    runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: now, [Turns()], slow)
+    runner.run(lambda: False, until_end=True)
+    assert finished[3] - finished[2] > 9.0
+    assert finished[4] - finished[3] < 1.3
+    assert visible(broker) == visible(undisturbed())
+
+
 class Never(Executor):
     """Loads no snapshot, as while the broker is down."""
 
