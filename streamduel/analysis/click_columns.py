@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from streamduel.analysis.engine import Engine
-from streamduel.analysis.fields import Chosen, Columns, find_columns, plain
+from streamduel.analysis.fields import OF_SIDES, Chosen, Columns, find_columns, plain
 from streamduel.analysis.tables import Table
 from streamduel.errors import ConfigurationError
 
@@ -59,7 +59,7 @@ def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
             break
         doubts.append(Doubt(fields["clicks"], reading))
         names.remove(fields["clicks"])
-    told = {"clicks", "clicked_docs", "winner", "won_a", "won_b", "wins_a", "clicks_a", "score_a"}
+    told = OF_SIDES | {"clicks", "clicked_docs", "winner"}
     doubt = doubts[0] if doubts and not told & fields.keys() else None
     return Settled(columns, doubt, reading == "ranks, where 0 is no click")
 

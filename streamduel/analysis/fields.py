@@ -167,12 +167,12 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 """Names of each field, in lower case and without separators; the first that a log has counts. A
 column is one field only, that of the first row with its name."""
 
-NAMES_OF_SIDES: Final = frozenset(
-    name
-    for field in ("a", "b", "wins_a", "wins_b", "won_a", "won_b", "score_a", "score_b", "clicks_a",
-                  "clicks_b")
-    for name in NAMES[field]
-)  # fmt: skip
+OF_SIDES: Final = frozenset(
+    f"{what}_{side}" for what in ("wins", "won", "score", "clicks") for side in "ab"
+)
+"""Fields of which each tells how one side did."""
+
+NAMES_OF_SIDES: Final = frozenset(name for field in {"a", "b"} | OF_SIDES for name in NAMES[field])
 """Names that an object and what is inside it may have together, as in `clicks.left`."""
 
 SEGMENTS: Final = (
@@ -182,12 +182,7 @@ SEGMENTS: Final = (
 )  # fmt: skip
 """Names of columns that are segments, as are those that begin with `segment`."""
 
-OF_LISTS: Final = frozenset(
-    {
-        "teams", "winner", "wins_a", "wins_b", "won_a", "won_b", "score_a", "score_b", "clicks_a",
-        "clicks_b",
-    }
-)  # fmt: skip
+OF_LISTS: Final = OF_SIDES | {"teams", "winner"}
 """Fields that only lists and duels have."""
 
 OF_LISTS_ONLY: Final = frozenset({"a", "b", "clicks", "clicked_docs"})
@@ -203,12 +198,7 @@ SHOWN: Final = (
 )  # fmt: skip
 """Actions in logs of events that are no clicks, in lower case and without separators."""
 
-OF_OTHERS: Final = frozenset(
-    {
-        "clicks_a", "clicks_b", "won_a", "won_b", "score_a", "score_b", "clicked_docs", "clicked",
-        "segment",
-    }
-)  # fmt: skip
+OF_OTHERS: Final = (OF_SIDES - {"wins_a", "wins_b"}) | {"clicked_docs", "clicked", "segment"}
 """Fields that streamduel's own records do not have, or, as `segment`, have in another form."""
 
 OF_RECORDS: Final = frozenset({"type", "arm"})

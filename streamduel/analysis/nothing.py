@@ -13,7 +13,7 @@ from streamduel.errors import counted, nearest, readable
 from streamduel.record_rules import ALLOWED
 
 _ALLOWED: Final = {
-    "winner": "the name of a ranker, a, b, left, right, L, R or tie",
+    "winner": "the name of a ranker, a, b, left, right, first, second, L, R or tie",
     "clicks": "ranks, such as [1, 2] or 1,2, objects with a rank, or true or false for each rank",
     "teams": "an array or a text of a and b, left and right, L and R, or the names of two rankers",
 }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name
+from streamduel.analysis.fields import OF_SIDES
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
 from streamduel.analysis.meanings import check_names
 from streamduel.errors import ConfigurationError
@@ -13,9 +14,6 @@ from streamduel.section import MAX_ARMS
 
 MAX_UNNAMED: Final = 50
 """Columns in which the names of the rankers are looked for."""
-
-OF_SIDES: Final = frozenset({"wins_a", "won_a", "won_b", "score_a", "clicks_a"})
-"""Fields of which each is about one side."""
 
 
 def sides(engine: Engine, source: Source) -> tuple[str, str]:
