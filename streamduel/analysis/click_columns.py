@@ -48,6 +48,7 @@ class Settled(NamedTuple):
 def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
     """The columns of a table whose rows have no type, with that of the ranks of clicks."""
     names, doubts = list(table.columns), list[Doubt]()
+    chosen = _with_click_rows(engine, table, chosen)
     while True:
         columns = find_columns(names, chosen, typed=False)
         fields = columns.fields
@@ -62,6 +63,22 @@ def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
     told = OF_SIDES | {"clicks", "clicked_docs", "winner"}
     doubt = doubts[0] if doubts and not told & fields.keys() else None
     return Settled(columns, doubt, reading == "ranks, where 0 is no click")
+
+
+def _with_click_rows(engine: Engine, table: Table, chosen: Chosen) -> Chosen:
+    """The columns chosen, and that of clicks that are rows of their own beside the lists."""
+    fields = find_columns(list(table.columns), chosen, typed=False).fields
+    for field, of_click in (("clicked_docs", "doc"), ("clicks", "rank")):
+        if not {"teams", field} <= fields.keys() or field in chosen.columns:
+            continue
+        is_click = f"NOT no_click({table.text(fields[field])})"
+        no_list = f"is_nothing({table.text(fields['teams'])})"
+        first = f"(SELECT * FROM {table.relation} LIMIT {FIRST})"
+        if engine.rows(f"SELECT 1 FROM {first} WHERE {is_click} AND NOT {no_list} LIMIT 1"):
+            continue
+        if engine.rows(f"SELECT 1 FROM {table.relation} WHERE {is_click} AND {no_list} LIMIT 1"):
+            return chosen.plus(of_click, fields[field])
+    return chosen
 
 
 def _reading(engine: Engine, table: Table, clicks: str, teams: str) -> Reading:

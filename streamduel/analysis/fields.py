@@ -247,6 +247,12 @@ class Chosen:
                 f"--map must name different columns for a and b (found '{a}' for both)."
             )
 
+    def plus(self, field: str, column: str) -> Chosen:
+        """These columns, and one more."""
+        chosen = Chosen([])
+        chosen.columns, chosen.segments = self.columns | {field: column}, self.segments
+        return chosen
+
     @property
     def wanted(self) -> list[str]:
         """All columns, each once."""
@@ -361,6 +367,9 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
                 found.setdefault("winner", free["chosen"])
             if "winner" in found:
                 found["a"] = found["winner"]
+    if typed and "impression" in found and not {"rank", "doc"} & found.keys():
+        of_click = {"doc": "clicked_docs", "rank": "clicks"}  # also of a record of its own
+        found.update({field: found[same] for field, same in of_click.items() if same in found})
     if not segments:
         of_segments = (name for name in free if name in SEGMENTS or name.startswith("segment"))
         segments = [free[name] for name in of_segments][:MAX_SEGMENTS]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-import msgspec
-
 from streamduel.analysis.click_columns import Doubt, has_click_rows, refusal, settle
 from streamduel.analysis.engine import Engine
-from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
+from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns
+from streamduel.analysis.inner_records import decoded, unwrapped, with_objects
+from streamduel.analysis.own_records import are_own, have_own_values, type_column
+from streamduel.analysis.ranker_rows import find_ranker_rows, pairs_of_rows
 from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
 from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
-from streamduel.analysis.unrecognised import other_header, rows_inside, why_empty
+from streamduel.analysis.unrecognised import rows_inside, unfit_header, why_empty
 from streamduel.errors import ConfigurationError
-from streamduel.record_rules import TYPES
 
 Kind = Literal["own", "typed", "flat", "ubi", "solr"]
 
@@ -70,17 +68,28 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     Raises:
         ConfigurationError: nothing in it is recognised.
     """
-    rows = [row for text in sample(engine, table) if (row := decoded(text)) is not None]
+    rows = _first_rows(engine, table)
+
+    def is_log(some: Sequence[dict[str, Any]]) -> bool:
+        return _foreign(some) is not None or are_own(some, chosen)
+
+    inner = unwrapped(table, rows, is_log) or with_objects(table, rows)
+    if inner is not None:
+        table, rows = inner, _first_rows(engine, inner)
     kind = _foreign(rows)
     if kind is not None:
         return Source(table, kind, Columns({}, []), rows)
-    if table.is_json and _typed(rows, chosen.columns.get("type", "type")):
+    if table.is_json and are_own(rows, chosen):
         return Source(table, "own", own_columns(chosen), rows)
     if table.is_json:
         table = with_keys(engine, table)
     if not table.columns:
         raise ConfigurationError(why_empty(engine, table))
     return _of_columns(engine, _with_lists(engine, table, rows, chosen), rows, chosen)
+
+
+def _first_rows(engine: Engine, table: Table) -> list[dict[str, Any]]:
+    return [row for text in sample(engine, table) if (row := decoded(text)) is not None]
 
 
 def _with_lists(
@@ -95,6 +104,8 @@ def _with_lists(
         return by_rank(table, *grouped)
     elif (parts := find_rows(engine, table, chosen)) is not None:
         return one_per_list(engine, table, parts, chosen)
+    elif (pair := find_ranker_rows(engine, table, chosen)) is not None:
+        return pairs_of_rows(engine, table, pair)
     return table
 
 
@@ -105,9 +116,9 @@ def _of_columns(
     given, names = frozenset(chosen.columns), list(table.columns)
     if "impression" not in find_columns(names, chosen, typed=False).fields:
         # no log of clicks alone, with a type of each event
-        typed = _type_column(names, rows, chosen)
-        if typed is not None:
-            columns = find_columns(names, chosen, typed=True)
+        typed = type_column(names, rows, chosen)
+        columns = find_columns(names, chosen, typed=True)
+        if typed is not None and have_own_values(rows, columns):
             columns.fields["type"] = typed
             _check(table, columns, rows)
             return Source(table, "typed", columns, rows, chosen=given)
@@ -134,21 +145,6 @@ def check_clicks(engine: Engine, sources: Sequence[Source]) -> None:
     raise refusal(source.table.where, doubt)
 
 
-def decoded(text: str | bytes) -> dict[str, Any] | None:
-    """A row; None if it is no object of JSON, or nested too deeply.
-
-    Tables and Python write NaN and Infinity, which only the slower `json` reads.
-
-    >>> decoded('{"a": NaN}'), decoded('{"a": 1,}')
-    ({'a': nan}, None)
-    """
-    for decode in (msgspec.json.decode, json.loads):
-        with contextlib.suppress(ValueError, RecursionError):
-            row = decode(text)
-            return row if isinstance(row, dict) else None
-    return None
-
-
 def _foreign(rows: Sequence[dict[str, Any]]) -> Literal["ubi", "solr"] | None:
     """The other program whose log this is."""
     found = {"ubi": 0, "solr": 0}
@@ -164,36 +160,17 @@ def _foreign(rows: Sequence[dict[str, Any]]) -> Literal["ubi", "solr"] | None:
     return "solr" if found["solr"] > FOREIGN_SHARE * len(rows) else None
 
 
-def _typed(rows: Sequence[dict[str, Any]], column: str) -> bool:
-    """Whether most rows name a type of streamduel's records."""
-    known = sum(str(row.get(column)).lower() in TYPES for row in rows)
-    return 0 < len(rows) < 2 * known
-
-
-def _type_column(
-    columns: Sequence[str], rows: Sequence[dict[str, Any]], chosen: Chosen
-) -> str | None:
-    """The column that names each record's type."""
-    if "type" in chosen.columns:
-        return chosen.columns["type"] if chosen.columns["type"] in columns else None
-    named = [
-        each for each in columns
-        if plain(each) in {"type", "recordtype", "kind", "eventtype", "event"}
-    ]  # fmt: skip
-    return next((each for each in named if _typed(rows, each)), None)
-
-
 def _check(table: Table, columns: Columns, rows: Sequence[dict[str, Any]]) -> None:
     """Refuse a table in which no duel and no click can be found."""
     there, duels = columns.fields.keys(), columns.tell_winners
     clicks = "impression" in there and bool({"rank", "doc"} & there)
     if duels or clicks or "type" in there:
         return
-    if why := other_header(table):
+    if why := unfit_header(table, rows):
         raise ConfigurationError(why)
     listed = ", ".join(list(table.columns)[:20])
     raise ConfigurationError(
-        f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins_a"
-        f" and wins_b. Name the columns with --map FIELD=COLUMN, such as --map winner=COLUMN; they"
-        f" are {listed}.{rows_inside(rows) if table.is_json else ''}"
+        f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins,"
+        " clicks or scores of both rankers. Name the columns with --map FIELD=COLUMN, such as --map"
+        f" winner=COLUMN; they are {listed}.{rows_inside(rows) if table.is_json else ''}"
     )

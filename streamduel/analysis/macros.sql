@@ -1,9 +1,17 @@
 -- Functions that read the text of a field. NULL: the text is not what the field allows.
 
--- Milliseconds since 1970, from a number in some unit (factor: milliseconds per unit) or ISO 8601.
+-- Milliseconds since 1970, from a number in some unit (factor: milliseconds per unit), ISO 8601, or
+-- what Snowflake, OpenSearch Dashboards, web servers and JavaScript write.
 CREATE MACRO milliseconds(t, factor) AS coalesce(
     try_cast(try_cast(t AS DOUBLE) * factor AS BIGINT),
-    epoch_ms(try_cast(t AS TIMESTAMPTZ))
+    epoch_ms(try_cast(t AS TIMESTAMPTZ)),
+    epoch_ms(try_cast(regexp_replace(
+        replace(t, ',', '.'), '\s*(Z|[+-]\d\d:?\d\d)?(\[.*\])?$', '\1') AS TIMESTAMPTZ)),
+    epoch_ms(try_strptime(
+        t, ['%d/%b/%Y:%H:%M:%S %z', '%a, %d %b %Y %H:%M:%S %z'])::TIMESTAMPTZ),
+    epoch_ms(try_strptime(t, [
+        '%b %-d, %Y @ %H:%M:%S.%g', '%b %-d, %Y %H:%M:%S', '%Y%m%dT%H%M%SZ',
+        '%a, %d %b %Y %H:%M:%S GMT'])::TIMESTAMPTZ)
 );
 
 -- What programs write for nothing: Hive \N, Python None, R NA, JavaScript undefined.

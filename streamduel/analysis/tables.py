@@ -80,10 +80,10 @@ def _text_of(kind: str, value: str) -> str:
         return f"epoch_ms({value}::TIMESTAMPTZ)::VARCHAR"
     if kind in PLAIN or kind.startswith(("ENUM", "DECIMAL")):
         return f"{value}::VARCHAR"
-    return f"try(decode({value}))" if kind == "BLOB" else f"to_json({value})::VARCHAR"
+    return f"to_json({value})::VARCHAR"
 
 
-def _is_step(key: str) -> bool:
+def is_step(key: str) -> bool:
     """Whether a path of DuckDB can name the key."""
     return bool(key) and '"' not in key and "\\" not in key
 
@@ -128,8 +128,17 @@ def table(engine: Engine, files: Sequence[File]) -> Table:
             f" {'union_by_name = true' if is_union else rejected},"
             f" compression = '{first.compression}')"
         )
+    return _of_columns(engine, relation, where, first.lines)
+
+
+def _of_columns(engine: Engine, relation: str, where: str, lines: Sequence[str] = ()) -> Table:
     columns = _described(engine, f"SELECT * FROM {relation}")
-    return Table(relation, columns, False, where, lines=first.lines)
+    binary = [column for column, kind in columns.items() if kind == "BLOB"]
+    if binary:  # as in a dump of a topic
+        texts = ", ".join(f"try(decode({name(each)})) AS {name(each)}" for each in binary)
+        relation = f"(SELECT * REPLACE ({texts}) FROM {relation})"
+        columns.update(dict.fromkeys(binary, "VARCHAR"))
+    return Table(relation, columns, False, where, lines=lines)
 
 
 def rejects(engine: Engine) -> dict[str, int]:
@@ -151,7 +160,7 @@ def _described(engine: Engine, query: str) -> dict[str, str]:
         is_struct = kind.startswith("STRUCT(") and not kind.endswith("]")
         if is_struct and "." not in column and not column.startswith("segment"):
             fields = engine.rows(f"DESCRIBE SELECT {name(column)}.* FROM ({query})")
-            inside.update({f"{column}.{row[0]}": INNER for row in fields if _is_step(str(row[0]))})
+            inside.update({f"{column}.{row[0]}": INNER for row in fields if is_step(str(row[0]))})
     return inside | columns
 
 
@@ -167,8 +176,7 @@ def query_table(engine: Engine, sql: str) -> Table:
         raise ConfigurationError("--sql must be a query (found none).")
     for statement in statements[:-1]:
         engine.run("attaching", statement)
-    query = statements[-1]
-    return Table(f"({query})", _described(engine, query), False, "the query")
+    return _of_columns(engine, f"({statements[-1]})", "the query")
 
 
 def _json_table(file: File, paths: str, where: str) -> Table:
@@ -177,12 +185,23 @@ def _json_table(file: File, paths: str, where: str) -> Table:
         f"read_json_objects({paths}, format = '{file.layout}', compression = '{file.compression}'"
         f"{', ignore_errors = true' if lenient else ''})"
     )
-    # Each of some twenty fields would be looked for in a long row, in as much memory each.
-    relation = (
-        f"(SELECT CASE WHEN strlen(json) <= {LimitSettings().max_record_bytes} THEN json END"
-        f" AS json FROM {whole})"
-    )
-    return Table(relation, {}, True, where, whole)
+    return Table(_bounded(whole), {}, True, where, whole)
+
+
+def _bounded(rows: str) -> str:
+    """Rows of JSON, without those that are too large.
+
+    Each of some twenty fields would be looked for in a long row, in as much memory each.
+    """
+    most = LimitSettings().max_record_bytes
+    return f"(SELECT CASE WHEN strlen(json) <= {most} THEN json END AS json FROM {rows})"
+
+
+def rows_as_json(table: Table) -> str:
+    """What is after FROM, for rows of JSON in the column `json`."""
+    if table.is_json:
+        return table.relation
+    return _bounded(f"(SELECT to_json(row) AS json FROM {table.relation} AS row)")
 
 
 def with_keys(engine: Engine, json: Table) -> Table:
@@ -203,7 +222,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
         ) GROUP BY key ORDER BY count(*) DESC, key LIMIT {MAX_KEYS}
         """
     )
-    columns = {key: OUTER for key, _ in keys if _is_step(key)}
+    columns = {key: OUTER for key, _ in keys if is_step(key)}
     for key in [each for each, is_object in keys if is_object and not each.startswith("segment")]:
         path = quoted(path_of(key))
         inside = engine.rows(
@@ -211,7 +230,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
             f" {json.relation} WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE})"
             f" ORDER BY key LIMIT {MAX_KEYS}"
         )
-        columns.update({f"{key}.{each}": INNER for (each,) in inside if _is_step(each)})
+        columns.update({f"{key}.{each}": INNER for (each,) in inside if is_step(each)})
     return replace(json, columns=columns)
 
 

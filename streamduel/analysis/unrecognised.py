@@ -54,20 +54,33 @@ def _array_of_objects(row: Mapping[str, Any], depth: int = 3) -> str | None:
     return None
 
 
-def other_header(table: Table) -> str | None:
-    """Why the first line of CSV is no header, if a later one with other columns is."""
+def unfit_header(table: Table, rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why the first line of CSV is no header, where that can be seen."""
     if not table.lines:
         return None
     first = table.lines[0]
+    found = f"(found '{shortened(first, 60)}')"
+    key, brace, _ = first.partition("\t{")
+    if brace:
+        return (
+            f"each line of '{table.where}' must be a record {found}; remove what is before it, such"
+            f" as with cut -f{key.count(chr(9)) + 2}-."
+        )
     for number, line in enumerate(table.lines[1:], 2):
         names = _names(line)
         is_other = len(names) != len(_names(first)) or first.startswith("sep=")
         if is_other and find_columns(names, Chosen([]), typed=False).tell_winners:
             return (
-                f"the header of '{table.where}' must be its first line (found"
-                f" '{shortened(first, 60)}'); line {number} looks like one"
-                f" ('{shortened(line, 60)}'): remove the lines before it."
+                f"the header of '{table.where}' must be its first line {found}; line {number} looks"
+                f" like one ('{shortened(line, 60)}'): remove the lines before it."
             )
+    values = _names(first)
+    is_row = any(row.get(column) == column for row in rows for column in table.columns)
+    if is_row or len(set(values)) < len(values):  # no header names two columns alike
+        return (
+            f"the first line of '{table.where}' must be a header with names of columns {found}; it"
+            " has values of the rows after it, so put a header before it."
+        )
     return None
 
 

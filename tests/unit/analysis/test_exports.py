@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from streamduel.analysis import tables
+from streamduel.analysis.engine import Engine
 from streamduel.errors import ConfigurationError
 from tests.unit.analysis.exports import (
     OPTIONS,
@@ -226,6 +227,29 @@ def test_temporary_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "temporary").mkdir()
     only(json_lines(tmp_path / "x.json", SHAPES["winner by name"]))
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2026-09-21 07:13:20.250 -0700",  # Snowflake
+        "2026-09-21 14:13:20.250 +0000",  # Ruby
+        "2026-09-21 14:13:20.250 UTC",  # BigQuery
+        "2026-09-21T14:13:20,250Z",
+        "2026-09-21T14:13:20.250Z[UTC]",  # Java
+        "Sep 21, 2026 @ 14:13:20.250",  # OpenSearch Dashboards
+        "21/Sep/2026:14:13:20 +0000",  # web servers
+        "Mon, 21 Sep 2026 14:13:20 GMT",  # JavaScript
+        "Mon, 21 Sep 2026 16:13:20 +0200",
+        "20260921T141320Z",
+    ],
+)
+def test_times_as_programs_write_them(time: str, tmp_path: Path) -> None:
+    with Engine() as engine:
+        ((found,),) = engine.rows("SELECT milliseconds(?, 1)", [time])
+    assert found // 1000 == 1_790_000_000
+    rows: list[Row] = [{"a": "bm25", "b": "ltr", "winner": "b", "time": time}]
+    assert [day.start for day in only(json_lines(tmp_path / "x", rows)).days] == ["2026-09-21"]
 
 
 def test_times_that_cannot_be_read_are_told(tmp_path: Path) -> None:

@@ -181,6 +181,20 @@ def test_lines_before_the_header_are_told(
     assert f"must be its first line (found '{first}'); line {line} looks" in str(refused.value)
 
 
+def test_a_file_without_a_header_is_told(tmp_path: Path) -> None:
+    log = tmp_path / "x.csv"
+    log.write_text("q1,bm25,ltr,ltr\nq2,ltr,bm25,ltr\n")
+    with pytest.raises(ConfigurationError, match=r"must be a header .*'q1,bm25,ltr,ltr'"):
+        only(log)
+
+
+def test_keys_before_the_records_are_told(tmp_path: Path) -> None:
+    log = tmp_path / "x.txt"
+    log.write_text('CreateTime:5\tsearch\t{"type": "duel", "a": "x", "b": "y"}\n' * 3)
+    with pytest.raises(ConfigurationError, match=r"each line of .* must be a record .*cut -f3-"):
+        only(log)
+
+
 def test_words_of_a_row_are_no_header(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("id,who\n1,winner\n2,left\n")

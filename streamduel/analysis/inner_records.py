@@ -1,0 +1,118 @@
+"""Records in a column of each row: as text of JSON in a table, or as in the dump of a topic."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from streamduel.analysis.engine import quoted
+from streamduel.analysis.tables import Table, is_step, path_of, rows_as_json
+
+MAX_TEXTS: Final = 8
+"""Columns of text that are read as objects; each of them is read once more in each row."""
+
+Row = dict[str, Any]
+
+
+def _read(text: str | bytes) -> Any:
+    """JSON; None if it is none, or nested too deeply.
+
+    Tables and Python write NaN and Infinity, which only the slower `json` reads.
+
+    """
+    for decode in (msgspec.json.decode, json.loads):
+        with contextlib.suppress(ValueError, RecursionError):
+            return decode(text)
+    return None
+
+
+def decoded(text: str | bytes) -> Row | None:
+    """A row; None if it is no object of JSON.
+
+    >>> decoded('{"a": NaN}'), decoded('{"a": 1,}')
+    ({'a': nan}, None)
+    """
+    row = _read(text)
+    return row if isinstance(row, dict) else None
+
+
+def unwrapped(
+    table: Table, rows: Sequence[Row], is_log: Callable[[Sequence[Row]], bool]
+) -> Table | None:
+    """The records in a column of each row, where they are a log by themselves.
+
+    Args:
+        table: such as a dump of a topic, with the offset and the time of each record.
+        rows: its first rows.
+        is_log: whether some rows are those of a known program.
+    """
+    if is_log(rows):
+        return None
+    for column in _columns(rows):
+        inner = [each for row in rows if (each := object_of(row.get(column))) is not None]
+        if 2 * len(inner) >= len(rows) and is_log(inner):
+            record = f"json ->> {quoted(path_of(column))}"
+            value = f"CASE WHEN json_valid({record}) THEN ({record})::JSON END"
+            return _of_json(table, value)
+    return None
+
+
+def with_objects(table: Table, rows: Sequence[Row]) -> Table | None:
+    """The table with objects, or arrays of them, in place of columns of text that contain them."""
+    texts = [column for column in _columns(rows) if _is_text_of_objects(rows, column)][:MAX_TEXTS]
+    if not texts:
+        return None
+    parts = []
+    for column in texts:
+        text = f"json ->> {quoted(path_of(column))}"
+        parts.append(f"{quoted(column)}, CASE WHEN json_valid({text}) THEN ({text})::JSON END")
+    return _of_json(table, f"json_merge_patch(json, json_object({', '.join(parts)}))")
+
+
+def object_of(value: object) -> Row | None:
+    """An object, or the one that a text of JSON contains.
+
+    >>> object_of('{"a": 1}'), object_of({"b": 2}), object_of("abba")
+    ({'a': 1}, {'b': 2}, None)
+    """
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return decoded(value)
+    return value if isinstance(value, dict) else None
+
+
+def _columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The columns, in their order; objects of segments are read as they are."""
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return [each for each in names if is_step(each) and not each.startswith("segment")]
+
+
+def _is_text_of_objects(rows: Sequence[Row], column: str) -> bool:
+    """Whether all texts of a column are objects, or arrays of objects."""
+    there = [value for row in rows if (value := row.get(column)) is not None and value != ""]
+    return bool(there) and all(isinstance(each, str) and _has_objects(each) for each in there)
+
+
+def _has_objects(text: str) -> bool:
+    """Whether a text is an object, or an array of objects.
+
+    >>> [_has_objects(text) for text in ('{"a": 1}', '[{"rank": 2}]', '["d1"]', "[]", "{1, 2}")]
+    [True, True, False, True, False]
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    value = _read(text)
+    return isinstance(value, dict) or (
+        isinstance(value, list) and all(isinstance(each, dict) for each in value)
+    )
+
+
+def _of_json(table: Table, value: str) -> Table:
+    """A table of JSON, from the rows of another one as JSON."""
+    relation = f"(SELECT {value} AS json FROM {rows_as_json(table)})"
+    return replace(table, relation=relation, columns={}, is_json=True)

@@ -1,0 +1,72 @@
+"""Whether rows are streamduel's own records, or those of a program that names types like it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from streamduel.analysis.fields import Chosen, Columns, plain
+from streamduel.formats.reading import look_up
+from streamduel.record_rules import TYPES
+from streamduel.records import InputEvent
+
+RARE: Final = 0.01
+"""Share of the first rows below which a type of records does not tell whose log it is."""
+
+
+def are_own(rows: Sequence[dict[str, Any]], chosen: Chosen) -> bool:
+    """Whether the rows are records of streamduel, and not of a log that names other types like it.
+
+    Most records of each type that is not rare must have the fields of streamduel.
+    """
+    column = chosen.columns.get("type", "type")
+    if not _typed(rows, column):
+        return False
+    fields = {field: column for field, column in chosen.columns.items() if field != "segment"}
+    known, own = Counter[str](), Counter[str]()
+    for row in rows:
+        known[(of := str(row.get(column)).lower())] += 1
+        named = row | {field: row.get(column) for field, column in fields.items()}
+        with contextlib.suppress(msgspec.ValidationError):
+            msgspec.convert(named, InputEvent)
+            own[of] += 1
+    return all(2 * own[of] >= count for of, count in known.items()
+               if of in TYPES and count >= RARE * len(rows))  # fmt: skip
+
+
+def _typed(rows: Sequence[dict[str, Any]], column: str) -> bool:
+    """Whether most rows name a type of streamduel's records."""
+    known = sum(str(row.get(column)).lower() in TYPES for row in rows)
+    return 0 < len(rows) < 2 * known
+
+
+def type_column(
+    columns: Sequence[str], rows: Sequence[dict[str, Any]], chosen: Chosen
+) -> str | None:
+    """The column that names each record's type."""
+    if "type" in chosen.columns:
+        return chosen.columns["type"] if chosen.columns["type"] in columns else None
+    named = [
+        each for each in columns
+        if plain(each) in {"type", "recordtype", "kind", "eventtype", "event"}
+    ]  # fmt: skip
+    return next((each for each in named if _typed(rows, each)), None)
+
+
+def have_own_values(rows: Sequence[Mapping[str, Any]], columns: Columns) -> bool:
+    """Whether winners and teams are sides, as in streamduel's records, and not rankers."""
+    for field, known in (("winner", {"a", "b", "tie"}), ("teams", {"a", "b", "null", "none"})):
+        if field in columns.fields:
+            values = (look_up(dict(row), [columns.fields[field]]).value for row in rows)
+            there = [
+                re.findall(r"[\w-]+", str(each).lower()) for each in values if each is not None
+            ]
+            others = sum(not known.issuperset(each) for each in there)
+            if 2 * others > len(there):
+                return False
+    return True

@@ -1,0 +1,113 @@
+"""Lists with a row for each of their two rankers: its clicks, its score, or whether it has won."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from streamduel.analysis.engine import Engine, name
+from streamduel.analysis.fields import (
+    CLICK_COUNTS,
+    NAMES,
+    RANKERS,
+    SCORES,
+    Chosen,
+    find_columns,
+    plain,
+)
+from streamduel.analysis.tables import Table
+
+RANKER: Final = (*(it + end for it in RANKERS for end in ("", "name", "id")), "team")
+"""What logs call the column of the ranker."""
+
+WON: Final = ("won", "win", "wins", "iswinner", "haswon")
+"""What they call the column that says whether it has won: the larger number wins, as of scores."""
+
+SHARE: Final = 0.9
+"""Share of the lists that must have two rankers, each with one number."""
+
+FIRST: Final = 200_000
+"""Rows that are looked at, for all lists but the last one of them."""
+
+
+class Parts(NamedTuple):
+    """The columns of a row for each ranker.
+
+    Attributes:
+        id: of the list.
+        ranker: of the ranker.
+        number: of its clicks or its score.
+        field: "clicks" or "score".
+    """
+
+    id: str
+    ranker: str
+    number: str
+    field: str
+
+
+def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | None:
+    """The columns of a row for each ranker; None if the rows are something else."""
+    names = {plain(column): column for column in reversed(table.columns)}
+    ids = [chosen.columns.get("id", ""), *(names.get(each, "") for each in NAMES["id"])]
+    id_ = next((each for each in ids if each in table.columns), None)
+    ranker = next((names[each] for each in RANKER if each in names), None)
+    numbers = [
+        (field, names[each])
+        for field, words in (("clicks", CLICK_COUNTS), ("score", (*SCORES, *WON)))
+        for each in words
+        if each in names
+    ]
+    if id_ is None or ranker is None or not numbers:
+        return None
+    parts = Parts(id_, ranker, numbers[0][1], numbers[0][0])
+    others = [column for column in table.columns if column not in parts]
+    told = find_columns(others, chosen, typed=False)
+    if told.tell_winners or {"a", "b", "rank", "doc"} & told.fields.keys():
+        return None
+    return parts if _are_pairs(engine, table, parts) else None
+
+
+def _are_pairs(engine: Engine, table: Table, parts: Parts) -> bool:
+    id_, ranker = table.text(parts.id), table.text(parts.ranker)
+    (share,) = engine.rows(
+        f"SELECT avg((rankers = 2 AND numbers = 2)::INTEGER) FROM"
+        f" (SELECT count(DISTINCT {ranker}) AS rankers, {_numbers(table, parts)} AS numbers"
+        f" FROM (SELECT * FROM {table.relation} LIMIT {FIRST}) WHERE NOT is_nothing({id_})"
+        f" GROUP BY {id_})"
+    )[0]
+    return (share or 0.0) >= SHARE
+
+
+def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:
+    """The table with a row for each list.
+
+    Lists without two rankers, or with two numbers of one of them, get a row that cannot be used.
+    """
+    id_, ranker, number = (table.text(each) for each in parts[:3])
+    if parts.field == "score":
+        number = f"coalesce(try_cast({number} AS DOUBLE), flag({number})::DOUBLE)::VARCHAR"
+    kept = [column for column in table.columns if column not in parts[1:3]]
+    values = {name(column): f"min({table.text(column)})" for column in kept}
+    usable = f"count(DISTINCT {ranker}) = 2 AND {_numbers(table, parts)} = 2"
+    values |= {
+        "a": f"CASE WHEN {usable} THEN min({ranker}) END",
+        "b": f"CASE WHEN {usable} THEN max({ranker}) END",
+        f"{parts.field}_a": f"arg_min({number}, {ranker})",
+        f"{parts.field}_b": f"arg_max({number}, {ranker})",
+    }
+    selected = ", ".join(f"{value} AS {column}" for column, value in values.items())
+    key = f"CASE WHEN is_nothing({id_}) THEN uuid()::VARCHAR ELSE {id_} END"
+    (count,) = engine.rows("SELECT count(*) FROM duckdb_tables()")[0]
+    relation = f"pairs_{count}"  # a table, because it is read several times
+    engine.run(
+        f"grouping {table.where} by list",
+        f"CREATE TABLE {relation} AS SELECT {selected} FROM {table.relation} GROUP BY {key}",
+    )
+    columns = dict.fromkeys([*kept, *list(values)[len(kept) :]], "VARCHAR")
+    return replace(table, relation=relation, columns=columns, is_json=False)
+
+
+def _numbers(table: Table, parts: Parts) -> str:
+    """How many numbers of rankers a list has, in SQL; rows that are sent again count once."""
+    return f"count(DISTINCT ({table.text(parts.ranker)}, {table.text(parts.number)}))"

@@ -1,0 +1,122 @@
+"""Logs whose records are in a column: dumps of topics, and tables with JSON as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streamduel.analysis.analyze import Request, analyze
+from tests.unit.analysis.exports import (
+    OPTIONS,
+    ROWS,
+    WINS,
+    Row,
+    check,
+    iso,
+    json_lines,
+    only,
+    winner,
+    written,
+)
+
+OWN: list[Row] = [
+    record
+    for row in ROWS
+    for record in [
+        {"type": "impression", "id": row["id"], "experiment": "search", "a": row["a"],
+         "b": row["b"], "teams": row["teams"], "ts": row["ts"], "client": row["client"]},
+        *({"type": "click", "id": f"{row['id']}/c", "impression": row["id"], "experiment": "search",
+           "rank": rank, "ts": row["ts"] + 500} for rank in row["clicks"]),
+    ]
+]  # fmt: skip
+
+
+def dumped(column: str, *, as_text: bool) -> list[Row]:
+    """The records as a program that copies a topic writes them."""
+    return [
+        {"topic": "clicks", "partition": 0, "offset": offset, "timestamp": record["ts"] + 90,
+         "key": "search", column: json.dumps(record) if as_text else record}
+        for offset, record in enumerate(OWN)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["payload", "value", "line"])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_dump_of_a_topic_is_its_records(column: str, as_text: bool, tmp_path: Path) -> None:
+    found = only(json_lines(tmp_path / "dump.jsonl", dumped(column, as_text=as_text)))
+    check(found)
+    assert found.tallies["accepted"] == len(OWN)
+
+
+@pytest.mark.parametrize("suffix", OPTIONS)
+def test_a_table_of_records_as_text_is_its_records(suffix: str, tmp_path: Path) -> None:
+    rows = dumped("message", as_text=True)
+    check(only(written(tmp_path / f"dump.{suffix}", rows, OPTIONS[suffix])))
+
+
+def test_records_may_be_binary(tmp_path: Path) -> None:
+    text = written(tmp_path / "text.parquet", dumped("value", as_text=True), "FORMAT parquet")
+    query = f"SELECT encode(value) AS value, encode(key) AS key, \"offset\" FROM '{text}'"
+    (found,) = analyze(Request([], sql=query)).experiments.values()
+    check(found)
+
+
+def test_a_dump_of_a_topic_may_be_of_another_program(tmp_path: Path) -> None:
+    rows: list[Row] = []
+    for row in ROWS:
+        docs = [f"{row['id']}/{rank}" for rank in range(10)]
+        attributes = {"a": row["a"], "b": row["b"], "teams": row["teams"]}
+        rows.append({"query_id": row["id"], "query_response_hit_ids": docs, "timestamp": iso(row),
+                     "query_attributes": attributes})  # fmt: skip
+        rows += [
+            {"query_id": row["id"], "action_name": "click", "timestamp": iso(row),
+             "event_attributes": {"object": {"object_id": docs[rank]}}}
+            for rank in row["clicks"]
+        ]  # fmt: skip
+    dump = [{"offset": offset, "value": row} for offset, row in enumerate(rows)]
+    check(only(json_lines(tmp_path / "ubi.jsonl", dump)))
+
+
+def events(**more: object) -> list[Row]:
+    """Rows with what all events have, and the rest as text of JSON."""
+    return [
+        {"created_at": iso(row), "user_id": row["client"], "properties": json.dumps(
+            {"search_id": row["id"], "left": row["a"], "right": row["b"], "winner": winner(row),
+             **more})}
+        for row in ROWS
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", OPTIONS)
+def test_text_of_json_is_an_object(suffix: str, tmp_path: Path) -> None:
+    found = only(written(tmp_path / f"x.{suffix}", events(), OPTIONS[suffix]))
+    check(found)
+    assert found.clients.clients == len({row["client"] for row in ROWS})
+    assert len(found.days) == 1
+
+
+def test_a_field_inside_of_text_can_be_named(tmp_path: Path) -> None:
+    rows = [{"event": row["properties"], "n": n} for n, row in enumerate(events(best="x"))]
+    log = written(tmp_path / "x.csv", rows, "FORMAT csv")
+    check(only(log, columns=["winner=event.winner", "id=n"]))
+
+
+def test_results_may_be_text_of_json(tmp_path: Path) -> None:
+    rows = [
+        {"search_id": row["id"], "results": json.dumps(
+            [{"doc": f"d{rank}", "ranker": row[team], "clicked": rank in row["clicks"]}
+             for rank, team in enumerate(row["teams"])])}
+        for row in ROWS
+    ]  # fmt: skip
+    check(only(written(tmp_path / "x.csv", rows, "FORMAT csv")))
+
+
+def test_text_that_is_no_json_in_some_rows_stays_text(tmp_path: Path) -> None:
+    rows = [
+        {"left": row["a"], "right": row["b"], "winner": winner(row), "note": note}
+        for row, note in zip(ROWS, ['{"winner": "left"}', "{left}"] * len(ROWS), strict=False)
+    ]
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+    assert WINS["ltr"] > WINS["bm25"]

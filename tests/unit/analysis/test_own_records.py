@@ -1,0 +1,80 @@
+"""Logs whose records have the types of streamduel, but not its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analysis.exports import (
+    ROWS,
+    Row,
+    check,
+    json_lines,
+    only,
+    winner,
+    written,
+)
+
+
+def interleaved(row: Row) -> Row:
+    teams = [row[team] for team in row["teams"]]
+    return {"type": "interleaving", "id": row["id"], "teams": teams, "clicked": row["clicks"]}
+
+
+DUELS: dict[str, Callable[[Row], Row]] = {
+    "duels with rankers as winners": lambda row: {
+        "type": "duel", "id": row["id"], "experiment": "experiment", "a": row["a"], "b": row["b"],
+        "winner": row.get(winner(row)),
+    },
+    "duels with other names": lambda row: {
+        "type": "duel", "qid": row["id"], "left": row["a"], "right": row["b"],
+        "winner": row.get(winner(row)),
+    },
+    "types in upper case": lambda row: {
+        "type": "DUEL", "id": row["id"], "experiment": "experiment", "a": row["a"], "b": row["b"],
+        "winner": winner(row),
+    },
+    "lists with rankers as teams": interleaved,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", DUELS)
+@pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
+def test_duels_are_read_like_those_of_other_programs(
+    shape: str, suffix: str, tmp_path: Path
+) -> None:
+    rows = [DUELS[shape](row) for row in ROWS]
+    check(only(written(tmp_path / f"x.{suffix}", rows, f"FORMAT {suffix}")))
+
+
+@pytest.mark.parametrize("column", ["type", "event", "event_type"])
+@pytest.mark.parametrize("of_click", ["position", "clicked_position", "clicked_doc", "doc_id"])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_lists_and_clicks_in_one_table(
+    column: str, of_click: str, by_name: bool, tmp_path: Path
+) -> None:
+    rows: list[Row] = []
+    for row in ROWS:
+        docs = [f"{row['id']}/{rank}" for rank in range(10)]
+        teams = [row[team] for team in row["teams"]] if by_name else row["teams"]
+        shown = {column: "impression", "request_id": row["id"], "teams": teams, "docs": docs}
+        rows.append(shown if by_name else shown | {"ranker_a": row["a"], "ranker_b": row["b"]})
+        rows += [
+            {column: "click", "request_id": row["id"],
+             of_click: docs[rank] if "doc" in of_click else rank}
+            for rank in row["clicks"]
+        ]  # fmt: skip
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
+def test_streamduels_own_records_are_read_strictly(tmp_path: Path) -> None:
+    """The service refuses a duel whose winner is a ranker, if other duels name sides."""
+    rows = [
+        {"type": "duel", "id": row["id"], "experiment": "search", "a": row["a"], "b": row["b"],
+         "winner": row["a"] if number % 4 == 0 else winner(row)}
+        for number, row in enumerate(ROWS)
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.jsonl", rows))
+    assert found.tallies["dead_letter"] == len(ROWS) / 4
