@@ -10,21 +10,9 @@ from streamduel.errors import ConfigurationError, nearest, shortened
 from streamduel.records import MAX_SEGMENTS
 
 RANKERS: Final = (
-    "arm",
-    "ranker",
-    "model",
-    "system",
-    "side",
-    "variant",
-    "algorithm",
-    "algo",
-    "method",
-    "policy",
-    "engine",
-    "config",
-    "version",
-    "strategy",
-)
+    "arm", "ranker", "model", "system", "side", "variant", "algorithm", "algo", "method", "policy",
+    "engine", "config", "version", "strategy",
+)  # fmt: skip
 """What logs of interleaving tests call a ranker."""
 
 SIDES_A: Final = ("a", "left", "1", "first", "control", "baseline")
@@ -84,8 +72,16 @@ LIST_IDS: Final = tuple(
 )
 """What they call the id of a list."""
 
-CLICK_COUNTS: Final = ("clicks", "clickcount", "nclicks", "numclicks", "clicked")
-"""What they call the clicks of a side."""
+CLICK_COUNTS: Final = (
+    "clicks", "clickcount", "nclicks", "numclicks", "clicked", "conversions", "purchases", "orders",
+    "bookings", "plays",
+)  # fmt: skip
+"""What they call the clicks of a side, or what users did instead of clicking."""
+
+DONE: Final = (
+    "purchased", "bought", "ordered", "converted", "booked", "played", "watched", "streamed",
+)  # fmt: skip
+"""Of a row or object for one result: what users did instead of clicking."""
 
 SCORES: Final = ("score", "credit", "credits", "points", "reward")
 """What they call a number of a side, of which the larger one wins."""
@@ -148,7 +144,10 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
              "itemids", "hits", "hitids"),
     "chances": ("chances", "chancesa", "probabilities"),
     "impression": ("impression", *LIST_IDS),
-    "rank": ("rank", "position", "pos", "clickedrank", "clickrank", "clickposition", "ordinal"),
+    "rank": ("rank", "position", "pos", "clickedrank", "clickrank", "clickposition", "ordinal",
+             "slot", *(it + of for of in ("rank", "position")
+                       for it in ("result", "doc", "document", "item", "product", "listing",
+                                  "display", "serp"))),
     "doc": ("doc", "docid", "document", "documentid", "item", "itemid", "clickeddoc", "objectid"),
     "action": ("action", "clickaction", "clicktype", "event", "eventtype", "actionname",
                "type"),

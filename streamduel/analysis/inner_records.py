@@ -15,7 +15,7 @@ from streamduel.analysis.engine import quoted
 from streamduel.analysis.tables import Table, is_step, path_of, rows_as_json
 
 MAX_TEXTS: Final = 8
-"""Columns of text that are read as objects; each of them is read once more in each row."""
+"""Columns of text that are read as JSON; each of them is read once more in each row."""
 
 Row = dict[str, Any]
 
@@ -64,14 +64,15 @@ def unwrapped(
 
 
 def with_objects(table: Table, rows: Sequence[Row]) -> Table | None:
-    """The table with objects, or arrays of them, in place of columns of text that contain them."""
-    texts = [column for column in _columns(rows) if _is_text_of_objects(rows, column)][:MAX_TEXTS]
-    if not texts:
+    """The table with JSON in place of text, if a column of text has objects or arrays of them."""
+    texts = {column: values for column in _columns(rows) if (values := _parsed(rows, column))}
+    if not any(map(_are_objects, texts.values())):
         return None
     parts = []
-    for column in texts:
-        text = f"json ->> {quoted(path_of(column))}"
-        parts.append(f"{quoted(column)}, CASE WHEN json_valid({text}) THEN ({text})::JSON END")
+    for column in list(texts)[:MAX_TEXTS]:
+        text = f"(json ->> {quoted(path_of(column))})"
+        value = f"CASE WHEN json_valid({text}) THEN {text}::JSON ELSE to_json({text}) END"
+        parts.append(f"{quoted(column)}, {value}")
     return _of_json(table, f"json_merge_patch(json, json_object({', '.join(parts)}))")
 
 
@@ -92,24 +93,27 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [each for each in names if is_step(each) and not each.startswith("segment")]
 
 
-def _is_text_of_objects(rows: Sequence[Row], column: str) -> bool:
-    """Whether all texts of a column are objects, or arrays of objects."""
-    there = [value for row in rows if (value := row.get(column)) is not None and value != ""]
-    return bool(there) and all(isinstance(each, str) and _has_objects(each) for each in there)
+def _parsed(rows: Iterable[Row], column: str) -> list[Any]:
+    """The objects and arrays in a column of text; none if one of the texts is something else."""
+    found = []
+    for row in rows:
+        text = row.get(column)
+        if text is None or text == "":
+            continue
+        if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
+            return []
+        found.append(_read(text))
+    return found if all(isinstance(each, dict | list) for each in found) else []
 
 
-def _has_objects(text: str) -> bool:
-    """Whether a text is an object, or an array of objects.
+def _are_objects(values: Iterable[dict[str, Any] | list[Any]]) -> bool:
+    """Whether all values are objects or arrays of objects.
 
-    >>> [_has_objects(text) for text in ('{"a": 1}', '[{"rank": 2}]', '["d1"]', "[]", "{1, 2}")]
-    [True, True, False, True, False]
+    >>> _are_objects([{"a": 1}]), _are_objects([[{"rank": 2}], []]), _are_objects([["d1"]])
+    (True, True, False)
     """
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    value = _read(text)
-    return isinstance(value, dict) or (
-        isinstance(value, list) and all(isinstance(each, dict) for each in value)
-    )
+    inner = chain.from_iterable(each if isinstance(each, list) else [each] for each in values)
+    return all(isinstance(each, dict) for each in inner)
 
 
 def _of_json(table: Table, value: str) -> Table:

@@ -30,6 +30,19 @@ SUFFIXES: Final = (
 REMOTE: Final = ("s3://", "gs://", "gcs://", "r2://", "az://", "http://", "https://", "hf://")
 """Addresses that DuckDB reads itself."""
 
+OTHERS: Final = {
+    b"PK\x03\x04": (
+        "a ZIP archive, as those of Excel are", "unpack it, or save the table as CSV",
+    ),
+    b"SQLite format 3\0": (
+        "an SQLite database",
+        "read it with --sql \"ATTACH 'FILE' AS db (TYPE sqlite); SELECT * FROM db.TABLE\"",
+    ),
+    b"Obj\x01": ("Avro", "read it with --sql \"SELECT * FROM read_avro('FILE')\""),
+    b"ARROW1\0\0": ("Arrow", "convert it to Parquet"),
+}  # fmt: skip
+"""How files of other formats begin, what they are, and what to do with them."""
+
 HEAD: Final = 65_536
 """Bytes of a file from which its format is detected."""
 
@@ -181,11 +194,9 @@ def _local(path: Path, folder: Path) -> File:
         raise _EmptyFileError(f"'{path}' is empty.")
     if head.startswith(b"PAR1"):
         return File(str(path), "parquet", "none")
-    if head.startswith(b"PK\x03\x04"):
-        raise StreamduelError(
-            f"'{path}' is a ZIP archive, as those of Excel are; unpack it, or save the table as"
-            " CSV."
-        )
+    for magic, (kind, advice) in OTHERS.items():
+        if head.startswith(magic):
+            raise StreamduelError(f"'{path}' is {kind}; {advice}.")
     compression: Compression = "none"
     if head.startswith(b"\x1f\x8b"):
         compression, head = "gzip", _gunzipped(path, head)

@@ -15,7 +15,7 @@ from streamduel.analysis.ranker_rows import find_ranker_rows, pairs_of_rows
 from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
 from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
-from streamduel.analysis.unrecognised import rows_inside, unfit_header, why_empty
+from streamduel.analysis.unrecognised import check_rows, rows_inside, unfit_header, why_empty
 from streamduel.errors import ConfigurationError
 
 Kind = Literal["own", "typed", "flat", "ubi", "solr"]
@@ -69,11 +69,15 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         ConfigurationError: nothing in it is recognised.
     """
     rows = _first_rows(engine, table)
+    if table.is_json:
+        check_rows(table.where, rows)
 
     def is_log(some: Sequence[dict[str, Any]]) -> bool:
         return _foreign(some) is not None or are_own(some, chosen)
 
-    inner = unwrapped(table, rows, is_log) or with_objects(table, rows)
+    inner = unwrapped(table, rows, is_log)
+    if inner is None and (table.is_json or _foreign(rows) is None):
+        inner = with_objects(table, rows)  # tables of other programs: when they are translated
     if inner is not None:
         table, rows = inner, _first_rows(engine, inner)
     kind = _foreign(rows)

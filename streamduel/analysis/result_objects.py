@@ -7,20 +7,21 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from streamduel.analysis.engine import name, quoted
-from streamduel.analysis.fields import CLICK_COUNTS, NAMES, RANKERS, plain
+from streamduel.analysis.fields import CLICK_COUNTS, DONE, NAMES, RANKERS, plain
 from streamduel.analysis.tables import OUTER, Table, path_of
 
 TEAMS: Final = (
     "team",
     "source",
     *(it + end for it in RANKERS for end in ("", "name", "id")),
+    *("source" + it for it in RANKERS),
     "attribution",
 )
 """What they call the team of a result."""
 
 FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "teams": TEAMS,
-    "clicks": (*NAMES["clicked"], *CLICK_COUNTS),
+    "clicks": (*NAMES["clicked"], *CLICK_COUNTS, *DONE),
     "docs": (*NAMES["doc"], "id"),
     "rank": NAMES["rank"],
 }

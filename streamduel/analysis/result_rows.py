@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name, quoted
-from streamduel.analysis.fields import CLICK_COUNTS, NAMES, Chosen, find_columns, plain
+from streamduel.analysis.fields import CLICK_COUNTS, DONE, NAMES, Chosen, find_columns, plain
 from streamduel.analysis.result_objects import TEAMS, Results, with_lists
 from streamduel.analysis.tables import Table
 
@@ -15,7 +15,7 @@ FIELDS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
     "id": (("id", "impression"), (*NAMES["impression"], *NAMES["id"])),
     "rank": (("rank",), NAMES["rank"]),
     "teams": (("teams",), TEAMS),
-    "clicks": (("clicked", "clicks"), (*NAMES["clicked"], *CLICK_COUNTS)),
+    "clicks": (("clicked", "clicks"), (*NAMES["clicked"], *CLICK_COUNTS, *DONE)),
     "docs": (("doc", "docs"), NAMES["doc"]),
     "experiment": (("experiment",), NAMES["experiment"]),
     "client": (("client",), NAMES["client"]),

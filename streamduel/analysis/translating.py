@@ -34,6 +34,9 @@ FEW: Final = 0.01
 SEGMENTS: Final = ("query_attributes.segment", "segment")
 """Where a service may log the segment of a query."""
 
+LISTS: Final = ("query_response_hit_ids", "teams")
+"""Fields whose values are lists; OpenSearch Dashboards separates them by commas in CSV."""
+
 UBI_NAMES: Final = {"impression": "query", "rank": "ordinal"}
 """Fields that `UbiFields` names differently."""
 
@@ -87,25 +90,50 @@ def _finite(line: str) -> str:
 
 
 def _as_json(rows: Table) -> str:
-    """A row as JSON; text in a column of a table may itself be JSON."""
+    """A row as JSON; text in a column of a table may itself be JSON.
+
+    Names with dots, as OpenSearch Dashboards writes them to CSV, are those of nested objects.
+    """
     if rows.is_json:
         return "json::VARCHAR"
-    parts = []
+    values: dict[str, Any] = {}
     for column, kind in rows.columns.items():
         if kind == INNER:
             continue  # within its column
-        value = name(column)
-        if kind == "VARCHAR":
-            value = (
-                f"CASE WHEN regexp_matches({value}, '^\\s*[\\[{{]') AND json_valid({value})"
-                f" THEN {value}::JSON ELSE to_json({value}) END"
-            )
-        elif kind.startswith("TIMESTAMP"):
-            value = f"to_json(epoch_ms({value}::TIMESTAMPTZ))"
-        else:
-            value = f"to_json({value})"
-        parts.append(f"{quoted(column)}, {value}")
-    return f"json_object({', '.join(parts)})::VARCHAR"
+        *outer, last = column.split(".")
+        if any(".".join(outer[: n + 1]) in rows.columns for n in range(len(outer))):
+            outer, last = [], column
+        inside = values
+        for part in outer:
+            inside = inside.setdefault(part, {})
+        inside[last] = _json_of(last, kind, name(column))
+    return f"{_object(values)}::VARCHAR"
+
+
+def _object(values: Mapping[str, Any]) -> str:
+    """An object of JSON, in SQL."""
+    parts = (
+        f"{quoted(key)}, {_object(value) if isinstance(value, dict) else value}"
+        for key, value in values.items()
+    )
+    return f"json_object({', '.join(parts)})"
+
+
+def _json_of(field: str, kind: str, value: str) -> str:
+    """The value of a column as JSON, in SQL."""
+    if kind.startswith("TIMESTAMP"):
+        return f"to_json(epoch_ms({value}::TIMESTAMPTZ))"
+    if kind != "VARCHAR":
+        return f"to_json({value})"
+    text = f"to_json({value})"
+    if field in LISTS:
+        text = f"to_json(string_split_regex(nullif({value}, ''), '\\s*,\\s*'))"
+    elif field == "timestamp":
+        text = f"coalesce(to_json(milliseconds({value}, NULL)), {text})"
+    return (
+        f"CASE WHEN regexp_matches({value}, '^\\s*[\\[{{]') AND json_valid({value})"
+        f" THEN {value}::JSON ELSE {text} END"
+    )
 
 
 class _Translator:

@@ -10,7 +10,7 @@ from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, find_columns
 from streamduel.analysis.refusing import LIMITS
 from streamduel.analysis.tables import Table
-from streamduel.errors import shortened
+from streamduel.errors import ConfigurationError, shortened
 
 
 def why_empty(engine: Engine, table: Table) -> str:
@@ -42,12 +42,31 @@ def rows_inside(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def check_rows(where: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a log that is one JSON object with all values of each column, as pandas writes it.
+
+    Raises:
+        ConfigurationError: it is one.
+    """
+    columns = list(rows[0].values()) if len(rows) == 1 else []
+    lengths = {len(each) if isinstance(each, dict | list) else 0 for each in columns}
+    if len(columns) > 1 and len(lengths) == 1 and max(lengths) > 1:
+        raise ConfigurationError(
+            f"'{where}' has one JSON object with the values of each column; write an object for"
+            " each row, such as with pandas.DataFrame.to_json(…, orient='records', lines=True)."
+        )
+
+
 def _array_of_objects(row: Mapping[str, Any], depth: int = 3) -> str | None:
-    """The path of jq to an array of objects; of several, to the one that is least deep."""
+    """The path of jq to an array of objects: the longest one of those that are least deep."""
     plain = {key: value for key, value in row.items() if key.isascii() and key.isidentifier()}
-    for key, value in plain.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            return f".{key}"
+    arrays = {
+        key: len(value)
+        for key, value in plain.items()
+        if isinstance(value, list) and value and isinstance(value[0], dict)
+    }
+    if arrays:
+        return f".{max(arrays, key=arrays.__getitem__)}"
     for key, value in plain.items():
         if depth > 1 and isinstance(value, dict) and (inner := _array_of_objects(value, depth - 1)):
             return f".{key}{inner}"

@@ -138,6 +138,10 @@ SHAPES: dict[str, list[Row]] = {
         a=lambda r: r["a"], b=lambda r: r["b"], clicks_a=lambda r: int(winner(r) == "a"),
         clicks_b=lambda r: int(winner(r) == "b"),
     ),
+    "purchases of each side": named(
+        id=lambda r: r["id"], ranker_left=lambda r: r["a"], ranker_right=lambda r: r["b"],
+        left_purchases=lambda r: 2 * (winner(r) == "a"), right_purchases=lambda r: winner(r) == "b",
+    ),
     "credits of each side": named(
         qid=lambda r: r["id"], first_ranker=lambda r: r["a"], second_ranker=lambda r: r["b"],
         credit_first=lambda r: 0.25 + (winner(r) == "a"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import errno
 import gzip
 import json
 import os
+import sqlite3
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +110,7 @@ def test_an_object_that_is_too_large_is_told(tmp_path: Path, log: Row, indent: i
     [
         ({"took": 5, "hits": {"total": 2, "hits": [{"_source": row} for row in ROWS[:2]]}},
          ".hits.hits[]"),
+        ({"meta": [{"name": "id"}, {"name": "w"}], "data": ROWS[:3], "rows": 3}, ".data[]"),
         ({"a b": [{"y": 1}], "response": {"docs": ROWS[:3], "facets": {"x": [{"y": 1}]}}},
          ".response.docs[]"),
     ],
@@ -211,6 +215,27 @@ def test_a_file_without_a_table_is_refused_for_what_it_is(tmp_path: Path) -> Non
         archive.writestr("x.csv", "left,right,winner\n")
     with pytest.raises(StreamduelError, match="is a ZIP archive"):
         only(tmp_path / "x.zip")
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as database:
+        database.execute("CREATE TABLE duels (a, b, winner)")
+    with pytest.raises(StreamduelError, match=r"is an SQLite database; read it with --sql"):
+        only(tmp_path / "x.db")
+    (tmp_path / "x.avro").write_bytes(b"Obj\x01\x04\x14avro.codec")
+    with pytest.raises(StreamduelError, match=r"is Avro; read it with --sql"):
+        only(tmp_path / "x.avro")
+    (tmp_path / "x.arrow").write_bytes(b"ARROW1\0\0" + bytes(90))
+    with pytest.raises(StreamduelError, match="is Arrow; convert it to Parquet"):
+        only(tmp_path / "x.arrow")
+
+
+@pytest.mark.parametrize("of_column", [list, lambda values: dict(enumerate(values))])
+def test_an_object_of_columns_is_told(
+    of_column: Callable[[list[Any]], object], tmp_path: Path
+) -> None:
+    columns = {"left": ["x", "y"], "right": ["y", "x"], "winner": ["x", "x"]}
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({name: of_column(values) for name, values in columns.items()}))
+    with pytest.raises(ConfigurationError, match="one JSON object with the values of each column"):
+        only(path)
 
 
 def test_damaged_parquet_in_a_directory_is_named(tmp_path: Path) -> None:

@@ -122,3 +122,14 @@ def test_names_of_rankers_may_have_spaces(tmp_path: Path) -> None:
     found = only(json_lines(tmp_path / "x.jsonl", rows))
     assert found.champion == "ltr v2"
     assert found.pairs[0].wins_b == WINS["ltr"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"position": "listing_position", "clicked": "booked"},
+        {"position": "slot", "ranker": "source_model", "clicked": "played"},
+    ],
+)
+def test_columns_may_have_the_names_of_a_trade(names: dict[str, str], tmp_path: Path) -> None:
+    check(only(json_lines(tmp_path / "x.jsonl", of(BY_NAME, **names))))

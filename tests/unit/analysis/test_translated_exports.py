@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -60,6 +62,43 @@ def test_queries_and_events_of_ubi_may_be_apart_and_be_tables(tmp_path: Path) ->
         written(tmp_path / "events.parquet", events, "FORMAT parquet"),
         json_lines(tmp_path / "queries.json", queries),
     ))  # fmt: skip
+
+
+def test_text_in_tables_of_ubi_may_be_json(tmp_path: Path) -> None:
+    """Objects and arrays; in a table also if the first thousand rows have no such text."""
+    queries, events = ubi(ROWS)
+    columns = dict.fromkeys(key for row in [*queries, *events] for key in row)
+    rows = [
+        {key: json.dumps(row[key]) if isinstance(row.get(key), dict | list) else row.get(key)
+         for key in columns}
+        for row in [*queries, *events]
+    ]  # fmt: skip
+    check(only(written(tmp_path / "ubi.csv", rows, "FORMAT csv")))
+    check(
+        only(json_lines(tmp_path / "ubi.jsonl", sorted(rows, key=lambda row: str(row["query_id"]))))
+    )
+
+
+def test_ubi_may_be_flat_as_in_csv_of_opensearch_dashboards(tmp_path: Path) -> None:
+    queries, events = ubi(ROWS)
+    rows = []
+    for row in [*queries, *events]:
+        time = datetime.fromisoformat(row["timestamp"]).strftime("%b %-d, %Y @ %H:%M:%S.%f")[:-3]
+        attributes = row.get("query_attributes", {})
+        clicked = row.get("event_attributes", {"object": {}, "position": {}})
+        rows.append({
+            "timestamp": time, "query_id": row["query_id"], "client_id": row["client_id"],
+            "query_response_hit_ids": ", ".join(row.get("query_response_hit_ids", [])),
+            "query_attributes.a": attributes.get("a"), "query_attributes.b": attributes.get("b"),
+            "query_attributes.teams": ", ".join(attributes.get("teams", [])),
+            "action_name": row.get("action_name"),
+            "event_attributes.object.object_id": clicked["object"].get("object_id"),
+            "event_attributes.position.ordinal": clicked["position"].get("ordinal"),
+        })  # fmt: skip
+    found = only(written(tmp_path / "ubi.csv", rows, "FORMAT csv"))
+    check(found)
+    assert [day.start for day in found.days] == ["2026-09-21"]
+    assert found.clients.clients == len({row["client"] for row in ROWS})
 
 
 def test_events_of_ubi_may_name_the_sides(tmp_path: Path) -> None:
