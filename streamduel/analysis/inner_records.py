@@ -17,6 +17,9 @@ from streamduel.analysis.tables import Table, is_step, path_of, rows_as_json
 MAX_TEXTS: Final = 8
 """Columns of text that are read as JSON; each of them is read once more in each row."""
 
+SHARE: Final = 0.9
+"""Share of the texts of a column that must be JSON; some may be cut off."""
+
 Row = dict[str, Any]
 
 
@@ -94,16 +97,15 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _parsed(rows: Iterable[Row], column: str) -> list[Any]:
-    """The objects and arrays in a column of text; none if one of the texts is something else."""
-    found = []
-    for row in rows:
-        text = row.get(column)
-        if text is None or text == "":
-            continue
-        if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
-            return []
-        found.append(_read(text))
-    return found if all(isinstance(each, dict | list) for each in found) else []
+    """The objects and arrays in a column of text; none if many texts are something else."""
+    texts = [text for row in rows if (text := row.get(column)) is not None and text != ""]
+    found = [
+        value
+        for text in texts
+        if isinstance(text, str) and text.lstrip().startswith(("{", "["))
+        and isinstance(value := _read(text), dict | list)
+    ]  # fmt: skip
+    return found if len(found) >= SHARE * len(texts) else []
 
 
 def _are_objects(values: Iterable[dict[str, Any] | list[Any]]) -> bool:

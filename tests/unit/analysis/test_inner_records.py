@@ -11,7 +11,6 @@ from streamduel.analysis.analyze import Request, analyze
 from tests.unit.analysis.exports import (
     OPTIONS,
     ROWS,
-    WINS,
     Row,
     check,
     iso,
@@ -113,10 +112,18 @@ def test_results_may_be_text_of_json(tmp_path: Path) -> None:
     check(only(written(tmp_path / "x.csv", rows, "FORMAT csv")))
 
 
-def test_text_that_is_no_json_in_some_rows_stays_text(tmp_path: Path) -> None:
+def test_text_that_is_cut_off_costs_its_row_only(tmp_path: Path) -> None:
+    rows = events()
+    cut = [{**row, "properties": row["properties"][:-5]} for row in rows[:9]]
+    found = only(json_lines(tmp_path / "x.jsonl", cut + rows))
+    check(found)
+    assert found.tallies["dead_letter"] == len(cut)
+
+
+def test_text_that_is_often_no_json_stays_text(tmp_path: Path) -> None:
     rows = [
-        {"left": row["a"], "right": row["b"], "winner": winner(row), "note": note}
-        for row, note in zip(ROWS, ['{"winner": "left"}', "{left}"] * len(ROWS), strict=False)
-    ]
+        {"left": row["a"], "right": row["b"], "winner": winner(row),
+         "note": '{"winner": "left"}' if number % 4 else "{left}"}
+        for number, row in enumerate(ROWS)
+    ]  # fmt: skip
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
-    assert WINS["ltr"] > WINS["bm25"]
