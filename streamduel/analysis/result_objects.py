@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from streamduel.analysis.engine import name, quoted
@@ -64,12 +63,15 @@ def find_results(rows: Sequence[Mapping[str, Any]]) -> Results | None:
 def with_lists(table: Table, results: Results) -> Table:
     """The table with the teams, clicks and documents of the results as columns of their own."""
     lists = {field: _list(table, results, field) for field in results.keys if field != "rank"}
-    return _with_columns(table, lists, [results.column])
+    return with_columns(table, lists, [results.column])
 
 
-def _with_columns(table: Table, added: Mapping[str, str], removed: Sequence[str]) -> Table:
+def with_columns(table: Table, added: Mapping[str, str], removed: Sequence[str]) -> Table:
     """The table with columns of JSON, in place of those of the same name and of others."""
-    columns = {key: kind for key, kind in table.columns.items() if key not in removed}
+    columns = {
+        key: kind for key, kind in table.columns.items()
+        if not any(key == each or key.startswith(f"{each}.") for each in removed)
+    }  # fmt: skip
     if table.is_json:
         parts = ", ".join(f"{quoted(field)}, {value}" for field, value in added.items())
         rows = (
@@ -114,9 +116,7 @@ def by_rank(table: Table, teams: str, docs: str) -> Table:
         f"to_json([[{team} for team in {drawn} if list_contains(team.value, doc)][1]"
         f" for doc in entries({table.text(docs)})])"
     )
-    ranked = _with_columns(table, {"teams": value, "docs": table.text(docs)}, [teams, docs])
-    inside = [each for each in ranked.columns if each.startswith((f"{teams}.", f"{docs}."))]
-    return replace(ranked, columns={k: v for k, v in ranked.columns.items() if k not in inside})
+    return with_columns(table, {"teams": value, "docs": table.text(docs)}, [teams, docs])
 
 
 def _list(table: Table, results: Results, field: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.inputs import File
@@ -153,14 +153,21 @@ def rejects(engine: Engine) -> dict[str, int]:
 
 
 def _described(engine: Engine, query: str) -> dict[str, str]:
-    """The columns and their types, also the fields of columns that are structs."""
+    """The columns and their types, also the fields of columns that are structs or maps."""
     columns = {str(row[0]): str(row[1]) for row in engine.rows(f"DESCRIBE {query}")}
     inside = {}
     for column, kind in columns.items():
-        is_struct = kind.startswith("STRUCT(") and not kind.endswith("]")
-        if is_struct and "." not in column and not column.startswith("segment"):
+        if kind.endswith("]") or "." in column or column.startswith("segment"):
+            continue
+        fields: list[tuple[Any, ...]] = []
+        if kind.startswith("STRUCT("):
             fields = engine.rows(f"DESCRIBE SELECT {name(column)}.* FROM ({query})")
-            inside.update({f"{column}.{row[0]}": INNER for row in fields if is_step(str(row[0]))})
+        elif kind.startswith("MAP(VARCHAR,"):
+            fields = engine.rows(
+                f"SELECT DISTINCT unnest(map_keys({name(column)})) AS key FROM ({query} LIMIT"
+                f" {SAMPLE}) ORDER BY key LIMIT {MAX_KEYS}"
+            )
+        inside.update({f"{column}.{row[0]}": INNER for row in fields if is_step(str(row[0]))})
     return inside | columns
 
 

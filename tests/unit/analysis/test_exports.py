@@ -216,6 +216,16 @@ def test_a_query_may_have_statements_before_it(tmp_path: Path) -> None:
     check(only(sql=sql))
 
 
+def test_columns_may_be_in_a_map(tmp_path: Path) -> None:
+    source, path = json_lines(tmp_path / "x.jsonl", SHAPES["winner by name"]), tmp_path / "x.pq"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT map {'left_ranker': left_ranker, 'right_ranker': right_ranker, 'winner':"
+            f" winner}} AS attributes FROM read_json('{source}')) TO '{path}' (FORMAT parquet)"
+        )
+    check(only(path))
+
+
 def test_seconds_and_nanoseconds_are_times(tmp_path: Path) -> None:
     for factor in (1e-3, 1e3, 1e6):
         rows = [{**row, "ts": row["ts"] * factor} for row in ROWS]
