@@ -27,7 +27,6 @@ def _read(text: str | bytes) -> Any:
     """JSON; None if it is none, or nested too deeply.
 
     Tables and Python write NaN and Infinity, which only the slower `json` reads.
-
     """
     for decode in (msgspec.json.decode, json.loads):
         with contextlib.suppress(ValueError, RecursionError):
@@ -58,7 +57,7 @@ def unwrapped(
     if is_log(rows):
         return None
     for column in _columns(rows):
-        inner = [each for row in rows if (each := object_of(row.get(column))) is not None]
+        inner = [each for row in rows if (each := _object_of(row.get(column))) is not None]
         if 2 * len(inner) >= len(rows) and is_log(inner):
             record = f"json ->> {quoted(path_of(column))}"
             value = f"CASE WHEN json_valid({record}) THEN ({record})::JSON END"
@@ -79,10 +78,10 @@ def with_objects(table: Table, rows: Sequence[Row]) -> Table | None:
     return _of_json(table, f"json_merge_patch(json, json_object({', '.join(parts)}))")
 
 
-def object_of(value: object) -> Row | None:
+def _object_of(value: object) -> Row | None:
     """An object, or the one that a text of JSON contains.
 
-    >>> object_of('{"a": 1}'), object_of({"b": 2}), object_of("abba")
+    >>> _object_of('{"a": 1}'), _object_of({"b": 2}), _object_of("abba")
     ({'a': 1}, {'b': 2}, None)
     """
     if isinstance(value, str) and value.lstrip().startswith("{"):

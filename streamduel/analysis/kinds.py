@@ -11,12 +11,8 @@ from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns
 from streamduel.analysis.inner_records import decoded, unwrapped, with_objects
 from streamduel.analysis.own_records import are_own, have_own_values, type_column
-from streamduel.analysis.ranker_rows import (
-    find_ranker_fields,
-    find_ranker_rows,
-    pairs_of_fields,
-    pairs_of_rows,
-)
+from streamduel.analysis.ranker_objects import with_rankers
+from streamduel.analysis.ranker_rows import find_ranker_rows, pairs_of_rows
 from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
 from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
@@ -115,9 +111,7 @@ def _with_lists(
         return one_per_list(engine, table, parts, chosen)
     elif (pair := find_ranker_rows(engine, table, chosen)) is not None:
         return pairs_of_rows(engine, table, pair)
-    elif (numbers := find_ranker_fields(table, rows, chosen)) is not None:
-        return pairs_of_fields(table, *numbers)
-    return table
+    return with_rankers(table, rows, chosen) or table
 
 
 def _of_columns(

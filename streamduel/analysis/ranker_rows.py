@@ -1,37 +1,23 @@
-"""Lists with a row for each of their two rankers: its clicks, its score, or whether it has won.
-
-Or with an object that has a field for each of them, such as `"clicks": {"bm25": 1, "ltr": 0}`.
-"""
+"""Lists with a row for each of their two rankers: its clicks, its score, or whether it has won."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.fields import (
-    CLICK_COUNTS,
     NAMES,
     RANKERS,
-    SCORES,
-    SIDES_A,
-    SIDES_B,
     Chosen,
     find_columns,
     plain,
 )
-from streamduel.analysis.result_objects import with_columns
+from streamduel.analysis.ranker_objects import NUMBERS, score_of
 from streamduel.analysis.tables import Table
 
 RANKER: Final = (*(it + end for it in RANKERS for end in ("", "name", "id")), "team")
 """What logs call the column of the ranker."""
-
-WON: Final = ("won", "win", "wins", "iswinner", "haswon")
-"""What they call the column that says whether it has won: the larger number wins, as of scores."""
-
-NUMBERS: Final = (("clicks", CLICK_COUNTS), ("score", (*SCORES, *WON)))
-"""The fields of the numbers of a side, and what logs call such a number of one ranker."""
 
 SHARE: Final = 0.9
 """Share of the lists that must have two rankers, each with one number."""
@@ -91,7 +77,7 @@ def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:
     """
     id_, ranker, number = (table.text(each) for each in parts[:3])
     if parts.field == "score":
-        number = _score(number)
+        number = score_of(number)
     kept = [column for column in table.columns if column not in parts[1:3]]
     values = {name(column): f"min({table.text(column)})" for column in kept}
     usable = f"count(DISTINCT {ranker}) = 2 AND {_numbers(table, parts)} = 2"
@@ -116,57 +102,3 @@ def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:
 def _numbers(table: Table, parts: Parts) -> str:
     """How many numbers of rankers a list has, in SQL; rows that are sent again count once."""
     return f"count(DISTINCT ({table.text(parts.ranker)}, {table.text(parts.number)}))"
-
-
-def _score(text: str) -> str:
-    """A number, in SQL; true is 1 and false 0."""
-    return f"coalesce(try_cast({text} AS DOUBLE), flag({text})::DOUBLE)::VARCHAR"
-
-
-def find_ranker_fields(
-    table: Table, rows: Sequence[Mapping[str, Any]], chosen: Chosen
-) -> tuple[str, str] | None:
-    """The column of objects with a number for each ranker, and whether these are clicks or scores.
-
-    None if there is none, or if other columns name the rankers or tell the winners.
-    """
-    for field, words in NUMBERS:
-        names = {*words, *(f"{word}s" for word in words)}
-        for column in table.columns:
-            values = [value for row in rows if isinstance(value := row.get(column), dict)]
-            if plain(column) not in names or not values:
-                continue
-            others = [each for each in table.columns
-                      if each != column and not each.startswith(f"{column}.")]  # fmt: skip
-            told = find_columns(others, chosen, typed=False)
-            if told.tell_winners or {"a", "b"} & told.fields.keys():
-                return None
-            if sum(map(_is_of_two, values)) >= SHARE * len(values):
-                return column, field
-    return None
-
-
-def _is_of_two(value: Mapping[str, Any]) -> bool:
-    """Whether an object has a number for each of two rankers.
-
-    >>> [_is_of_two(value) for value in ({"bm25": 1, "ltr": 0}, {"a": 1, "b": 0}, {"ltr": 2})]
-    [True, False, False]
-    """
-    numbers = {key: number for key, number in value.items() if number is not None}
-    return (
-        len(numbers) == 2
-        and not {*SIDES_A, *SIDES_B}.issuperset(map(plain, numbers))
-        and all(isinstance(number, int | float) for number in numbers.values())
-    )
-
-
-def pairs_of_fields(table: Table, column: str, field: str) -> Table:
-    """The table with the two rankers of an object, and their numbers, as columns."""
-    objects = f"try_cast(try_cast({table.text(column)} AS JSON) AS MAP(VARCHAR, VARCHAR))"
-    both = f"list_sort([each for each in map_entries({objects}) if each.value IS NOT NULL])"
-    values = {}
-    for place, side in enumerate("ab", 1):
-        number = f"{both}[{place}].value"
-        values[side] = f"CASE WHEN len({both}) = 2 THEN {both}[{place}].key END"
-        values[f"{field}_{side}"] = _score(number) if field == "score" else number
-    return with_columns(table, values, [column])

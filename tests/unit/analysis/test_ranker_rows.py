@@ -81,33 +81,3 @@ def test_rows_of_both_sides_of_a_duel_are_no_rows_of_rankers(tmp_path: Path) -> 
     ]  # fmt: skip
     found = only(json_lines(tmp_path / "x.jsonl", log))
     assert (found.duels, found.champion) == (len(ROWS) - TIES, "ltr")
-
-
-@pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize("suffix", ["json", "parquet"])
-def test_an_object_may_have_a_field_for_each_ranker(
-    suffix: str, number: str, tmp_path: Path
-) -> None:
-    log = [
-        {"query_id": row["id"], number: {row[side]: NUMBERS[number](row, side) for side in "ab"}}
-        for row in ROWS
-    ]
-    check(only(written(tmp_path / f"x.{suffix}", log, f"FORMAT {suffix}")))
-
-
-def test_of_three_rankers_two_have_a_field(tmp_path: Path) -> None:
-    log: list[Row] = [
-        {"id": n, "scores": {winner: 0.5, loser: 0.25}}
-        for n, (winner, loser) in enumerate([("x", "y"), ("x", "z"), ("y", "z")] * 200)
-    ]
-    found = only(written(tmp_path / "x.parquet", log, "FORMAT parquet"))
-    assert (found.champion, found.duels) == ("x", 600)
-    assert {(pair.a, pair.b): pair.wins_a for pair in found.pairs} == {
-        ("x", "y"): 200, ("x", "z"): 200, ("y", "z"): 200,
-    }  # fmt: skip
-
-
-def test_an_object_with_one_ranker_cannot_be_used(tmp_path: Path) -> None:
-    log = [{"id": n, "clicks": {"x": 1, "y": 0}} for n in range(99)]
-    found = only(json_lines(tmp_path / "x.jsonl", [*log, {"id": "q", "clicks": {"x": 1}}]))
-    assert (found.tallies["accepted"], found.tallies["dead_letter"]) == (99, 1)
