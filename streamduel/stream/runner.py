@@ -41,10 +41,6 @@ RESTORE_SECONDS: Final = 5.0
 """How long to poll so often for snapshots: far longer than loading one takes. While brokers are
 away, none arrives, and a hundred polls a second cost a fifth of a core."""
 
-MAX_COMMIT_PAUSE: Final = 1.0
-"""The longest pause between two commits because the first one was slow, in seconds. A commit that
-takes longer has waited for a broker's successor; the next one does not."""
-
 LAG_INTERVAL: Final = 5.0
 """Seconds between two measurements of the lag, each a request to the broker."""
 
@@ -100,6 +96,7 @@ class Runner:
         self._restoring: dict[int, Future[Snapshot | None]] = {}
         self._unread: dict[int, tuple[int, int]] = {}  # what a restart cannot read again
         self._last_commit = clock()
+        self._commit_seconds = 0.0
         self._next_lag = clock()
         self._next_hold = clock() + HOLD_INTERVAL
         self._restore_soon_until = clock()
@@ -314,9 +311,11 @@ class Runner:
             self._source.reannounce()
             return False
         seconds = self._clock() - began
-        # The next one is due no sooner than this one took: slow outputs must not leave time for
-        # only one poll between two commits.
-        pause = min(seconds, MAX_COMMIT_PAUSE)
+        # While commits are slow, the next one is due no sooner than they take: slow outputs must
+        # not leave time for only one poll between two commits. A single slow commit has waited for
+        # the successor of a broker, and the next one is quick.
+        pause = min(seconds, self._commit_seconds)
+        self._commit_seconds = seconds
         self._last_commit = max(began, began + seconds + pause - self._interval)
         self._notify(lambda observer: observer.committed(changed, seconds))
         self._notify(lambda observer: observer.published(commits))

@@ -200,7 +200,7 @@ def test_slow_commits_leave_as_much_time_for_folding() -> None:
     assert visible(broker) == visible(undisturbed())
 
 
-def test_a_commit_that_waited_for_a_failover_hardly_delays_the_next_one() -> None:
+def test_a_commit_that_waited_for_a_failover_does_not_delay_the_next_one() -> None:
     now = 0.0
     finished: list[float] = []
 
@@ -219,7 +219,7 @@ def test_a_commit_that_waited_for_a_failover_hardly_delays_the_next_one() -> Non
     runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: now, [Turns()], slow)
     runner.run(lambda: False, until_end=True)
     assert finished[3] - finished[2] > 9.0
-    assert finished[4] - finished[3] < 1.3
+    assert finished[4] - finished[3] < 0.3
     assert visible(broker) == visible(undisturbed())
 
 
