@@ -107,8 +107,8 @@ def _find_arrays(
 ) -> dict[str, str] | None:
     """The columns of arrays with both rankers, and with their clicks or scores; None without.
 
-    The latter are `clicks` or `score`, and missing if another column tells the winner. Teams of
-    lists with two results are no such arrays: not every user clicks on both.
+    The latter are `clicks` or `score`, and missing if other columns tell the winner. Teams of lists
+    with two results are no such arrays: not every user clicks on both.
     """
     pair = _column(table, rows, PAIRS, _are_two_rankers)
     if pair is None:
@@ -118,8 +118,7 @@ def _find_arrays(
         if numbers := _column(table, rows, names, _are_two_numbers):
             return {"pair": pair, field: numbers}
     told = _told(table, chosen, pair)
-    only_winner = "winner" in told.fields and not {"a", "b", "clicks", "teams"} & told.fields.keys()
-    return {"pair": pair} if only_winner else None
+    return {"pair": pair} if told.tell_winners and not {"a", "b"} & told.fields.keys() else None
 
 
 def _column(

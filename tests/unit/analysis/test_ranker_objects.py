@@ -68,6 +68,16 @@ def test_rankers_may_be_in_an_array_beside_the_winner(tmp_path: Path) -> None:
     assert (found.champion, found.duels) == ("x", 600)
 
 
+def test_rankers_may_be_in_an_array_beside_teams(tmp_path: Path) -> None:
+    log = [
+        {"id": row["id"], "rankers": [row["a"], row["b"]], "teams": row["teams"],
+         "clicks": row["clicks"]}
+        for row in ROWS
+    ]  # fmt: skip
+    check(only(json_lines(tmp_path / "x.jsonl", log)))
+    check(only(written(tmp_path / "x.parquet", log, "FORMAT parquet")))
+
+
 def test_lists_of_two_results_are_no_pairs(tmp_path: Path) -> None:
     log = [
         {"query_id": row["id"], "rankers": [row[team] for team in row["teams"][:2]],

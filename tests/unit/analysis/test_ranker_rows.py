@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from streamduel.analysis import ranker_rows
 from streamduel.errors import ConfigurationError
 from tests.unit.analysis.exports import (
     OPTIONS,
@@ -55,6 +56,14 @@ def test_in_every_format(suffix: str, tmp_path: Path) -> None:
 def test_rows_that_are_sent_again_count_once(tmp_path: Path) -> None:
     twice = [row for row in rows("ranker", "clicks") for _ in range(2)]
     check(only(json_lines(tmp_path / "x.jsonl", twice)))
+
+
+def test_the_rows_of_a_list_may_be_far_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranker_rows, "FIRST", 1000)
+    log = json_lines(tmp_path / "x.jsonl", rows("ranker", "clicks"))  # one ranker after the other
+    check(only(log))
 
 
 def test_lists_that_say_two_things_or_have_one_ranker_cannot_be_used(tmp_path: Path) -> None:
