@@ -191,7 +191,10 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
         "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND (teams IS NULL OR"
         " (clicks IS NULL AND clicked_docs IS NULL))"
     )
-    numbers = f"NOT ({counted}) AND clicked_docs IS NULL AND are_ranks(clicks, docs)"
+    numbers = (
+        f"NOT ({counted}) AND (clicked_docs IS NULL OR docs IS NULL)"
+        " AND are_ranks(coalesce(clicked_docs, clicks), docs)"
+    )
     of_list = "CASE WHEN kind = 'impression' THEN impression END"
     few = (
         f"count_of(clicks_a) BETWEEN 0 AND {MAX_RANKS}"

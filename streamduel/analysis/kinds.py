@@ -13,7 +13,14 @@ from streamduel.analysis.inner_records import decoded, unwrapped, with_objects
 from streamduel.analysis.own_records import are_own, have_own_values, type_column
 from streamduel.analysis.ranker_objects import with_rankers
 from streamduel.analysis.ranker_rows import find_ranker_rows, pairs_of_rows
-from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
+from streamduel.analysis.result_objects import (
+    by_rank,
+    by_side,
+    find_results,
+    find_team_lists,
+    find_teams,
+    with_lists,
+)
 from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
 from streamduel.analysis.unrecognised import check_rows, rows_inside, unfit_header, why_empty
@@ -107,6 +114,8 @@ def _with_lists(
             return with_lists(table, results)
     elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
         return by_rank(table, *grouped)
+    elif (by_team := find_team_lists(rows)) is not None and set(by_team) <= table.columns.keys():
+        return by_side(table, *by_team)
     elif (parts := find_rows(engine, table, chosen)) is not None:
         return one_per_list(engine, table, parts, chosen)
     elif (pair := find_ranker_rows(engine, table, chosen)) is not None:

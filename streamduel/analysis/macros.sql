@@ -156,13 +156,14 @@ END;
 CREATE MACRO clicks_on(t, docs) AS [
     click_of(list_position(docs, CASE
         WHEN starts_with(x, '{') AND json_valid(x)
-            THEN coalesce(x->>'$.doc', x->>'$.doc_id', x->>'$.id') ELSE x END) - 1, NULL, NULL)
+            THEN coalesce(x->>'$.doc', x->>'$.doc_id', x->>'$.docId', x->>'$.item_id', x->>'$.id')
+            ELSE x END) - 1, NULL, NULL)
     for x in entries(t) if x <> ''
 ];
 
 -- Clicks of another program, which may name documents: always, or where they are no ranks.
 CREATE MACRO clicks_in(t, are_docs, docs) AS CASE
-    WHEN docs IS NULL THEN CASE WHEN NOT are_docs THEN clicks_of(t) END
+    WHEN docs IS NULL THEN CASE WHEN NOT are_docs OR t = '[]' OR starts_with(t, '[{') THEN clicks_of(t) END
     WHEN are_docs OR clicks_of(t) IS NULL OR len([1 for c in clicks_of(t) if c.rank IS NULL]) > 0
         THEN clicks_on(t, entries(docs))
     ELSE clicks_of(t)

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from streamduel.analysis.engine import name, quoted
-from streamduel.analysis.fields import CLICK_COUNTS, DONE, NAMES, RANKERS, plain
+from streamduel.analysis.fields import (
+    CLICK_COUNTS,
+    DONE,
+    NAMES,
+    RANKERS,
+    SIDES_A,
+    SIDES_B,
+    plain,
+)
 from streamduel.analysis.tables import OUTER, Table, path_of
 
 TEAMS: Final = (
@@ -50,6 +58,8 @@ def find_results(rows: Sequence[Mapping[str, Any]]) -> Results | None:
         for column, value in row.items():
             if not isinstance(value, list) or not value or not isinstance(value[0], dict):
                 continue
+            if plain(column) in {*NAMES["clicks"], *NAMES["clicked_docs"]}:
+                continue  # of a list, these are only some
             names = {plain(key): key for key in value[0]}
             found = {
                 field: next((names[each] for each in known if each in names), None)
@@ -102,6 +112,36 @@ def find_teams(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
                 if isinstance(docs, list) and drawn and drawn <= set(map(str, docs)):
                     return column, other
     return None
+
+
+def find_team_lists(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str] | None:
+    """The columns of the documents of each side, and of all, where each team has a column.
+
+    >>> find_team_lists([{"results": ["d1", "d2"], "team_a": ["d2"], "team_b": ["d1"]}])
+    ('team_a', 'team_b', 'results')
+    """
+    for row in rows:
+        lists = {plain(key): key for key, value in row.items() if isinstance(value, list)}
+        for sides in zip(SIDES_A, SIDES_B, strict=False):
+            a, b = (lists.get(f"team{side}", lists.get(f"{side}team")) for side in sides)
+            if a is None or b is None:
+                continue
+            of_a, of_b = ({str(doc) for doc in row[each]} for each in (a, b))
+            for other in lists.values():
+                shown = set(map(str, row[other]))
+                if other not in {a, b} and of_a and not of_a & of_b and of_a | of_b <= shown:
+                    return a, b, other
+    return None
+
+
+def by_side(table: Table, a: str, b: str, docs: str) -> Table:
+    """The table with the team of each rank in place of the documents of each side."""
+    of_a, of_b = (f"list_contains(entries({table.text(each)}), doc)" for each in (a, b))
+    value = (
+        f"to_json([CASE WHEN {of_a} THEN 'a' WHEN {of_b} THEN 'b' END"
+        f" for doc in entries({table.text(docs)})])"
+    )
+    return with_columns(table, {"teams": value, "docs": table.text(docs)}, [a, b, docs])
 
 
 def by_rank(table: Table, teams: str, docs: str) -> Table:

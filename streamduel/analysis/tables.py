@@ -17,6 +17,12 @@ SAMPLE: Final = 1000
 MAX_KEYS: Final = 1000
 """Fields of JSON objects that are looked at; the most frequent ones."""
 
+MAX_LEVELS: Final = 3
+"""Levels of objects in objects whose fields are looked for."""
+
+MAX_OBJECTS: Final = 50
+"""Objects inside of others that are looked at on the last level."""
+
 MAX_SINGLE: Final = 64
 """Up to so many files are looked at one by one, so that lists and clicks may have columns of the
 same name with another meaning; more are parts of one table."""
@@ -155,20 +161,31 @@ def rejects(engine: Engine) -> dict[str, int]:
 def _described(engine: Engine, query: str) -> dict[str, str]:
     """The columns and their types, also the fields of columns that are structs or maps."""
     columns = {str(row[0]): str(row[1]) for row in engine.rows(f"DESCRIBE {query}")}
-    inside = {}
+    inside: list[str] = []
     for column, kind in columns.items():
-        if kind.endswith("]") or "." in column or column.startswith("segment"):
-            continue
-        fields: list[tuple[Any, ...]] = []
-        if kind.startswith("STRUCT("):
-            fields = engine.rows(f"DESCRIBE SELECT {name(column)}.* FROM ({query})")
-        elif kind.startswith("MAP(VARCHAR,"):
-            fields = engine.rows(
-                f"SELECT DISTINCT unnest(map_keys({name(column)})) AS key FROM ({query} LIMIT"
-                f" {SAMPLE}) ORDER BY key LIMIT {MAX_KEYS}"
-            )
-        inside.update({f"{column}.{row[0]}": INNER for row in fields if is_step(str(row[0]))})
-    return inside | columns
+        if "." not in column and not column.startswith("segment"):
+            inside += _fields(engine, query, [column], kind)
+    return dict.fromkeys(inside, INNER) | columns
+
+
+def _fields(engine: Engine, query: str, steps: Sequence[str], kind: str) -> list[str]:
+    """The paths of the fields of a struct or map."""
+    column = name(steps[0]) + "".join(f"[{quoted(step)}]" for step in steps[1:])
+    found: list[tuple[Any, ...]] = []
+    if kind.startswith("STRUCT(") and not kind.endswith("]"):
+        found = engine.rows(f"DESCRIBE SELECT x.* FROM (SELECT {column} AS x FROM ({query}))")
+    elif kind.startswith("MAP(VARCHAR,") and not kind.endswith("]"):
+        found = engine.rows(
+            f"SELECT DISTINCT unnest(map_keys({column})) AS key, '' FROM ({query} LIMIT {SAMPLE})"
+            f" ORDER BY key LIMIT {MAX_KEYS}"
+        )
+    paths = []
+    for field, of_field, *_ in found:
+        if is_step(str(field)):
+            paths.append(".".join([*steps, str(field)]))
+            if len(steps) < MAX_LEVELS - 1:
+                paths += _fields(engine, query, [*steps, str(field)], str(of_field))
+    return paths
 
 
 def query_table(engine: Engine, sql: str) -> Table:
@@ -219,9 +236,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
     # In one scan; the fields are looked at one by one only in rows that have a `{` inside.
     keys = engine.rows(
         f"""
-        SELECT key, coalesce(bool_or(CASE
-            WHEN is_nested AND key <> '' AND NOT contains(key, '"') AND NOT contains(key, '\\')
-            THEN json_type(json, '$."' || key || '"') = 'OBJECT' END), false)
+        SELECT key, {_any_object("'$'", "is_nested AND")}
         FROM (
             SELECT unnest(json_keys(json)) AS key, json,
                 contains(substr(json::VARCHAR, 2), '{{') AS is_nested
@@ -230,15 +245,27 @@ def with_keys(engine: Engine, json: Table) -> Table:
         """
     )
     columns = {key: OUTER for key, _ in keys if is_step(key)}
-    for key in [each for each, is_object in keys if is_object and not each.startswith("segment")]:
-        path = quoted(path_of(key))
-        inside = engine.rows(
-            f"SELECT DISTINCT unnest(json_keys(json, {path})) AS key FROM (SELECT json FROM"
-            f" {json.relation} WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE})"
-            f" ORDER BY key LIMIT {MAX_KEYS}"
-        )
-        columns.update({f"{key}.{each}": INNER for (each,) in inside if is_step(each)})
+    objects = [[key] for key, is_object in keys if is_object and not key.startswith("segment")]
+    for _ in range(1, MAX_LEVELS):
+        deeper = []
+        for steps in objects:
+            path = quoted(path_of(*steps))
+            inside = engine.rows(
+                f"SELECT key, {_any_object(path)} FROM (SELECT unnest(json_keys(json, {path})) AS"
+                f" key, json FROM (SELECT json FROM {json.relation} WHERE json_type(json, {path}) ="
+                f" 'OBJECT' LIMIT {SAMPLE})) GROUP BY key ORDER BY key LIMIT {MAX_KEYS}"
+            )
+            columns.update({".".join([*steps, key]): INNER for key, _ in inside if is_step(key)})
+            deeper += [[*steps, key] for key, is_object in inside if is_object]
+        objects = deeper[:MAX_OBJECTS]
     return replace(json, columns=columns)
+
+
+def _any_object(path: str, condition: str = "") -> str:
+    """Whether the key inside a path is an object in any row, in SQL."""
+    is_step = "key <> '' AND NOT contains(key, '\"') AND NOT contains(key, '\\')"
+    kind = f"json_type(json, {path} || '.\"' || key || '\"')"
+    return f"coalesce(bool_or(CASE WHEN {condition} {is_step} THEN {kind} = 'OBJECT' END), false)"
 
 
 def sample(engine: Engine, table: Table) -> list[str]:
