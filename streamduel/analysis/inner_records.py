@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
-import msgspec
-
 from streamduel.analysis.engine import quoted
-from streamduel.analysis.tables import Table, is_step, path_of, rows_as_json
+from streamduel.analysis.tables import (
+    Row,
+    Table,
+    decoded,
+    is_step,
+    path_of,
+    read_json,
+    rows_as_json,
+)
 
 MAX_TEXTS: Final = 8
 """Columns of text that are read as JSON; each of them is read once more in each row."""
 
 SHARE: Final = 0.9
 """Share of the texts of a column that must be JSON; some may be cut off."""
-
-Row = dict[str, Any]
-
-
-def _read(text: str | bytes) -> Any:
-    """JSON; None if it is none, or nested too deeply.
-
-    Tables and Python write NaN and Infinity, which only the slower `json` reads.
-    """
-    for decode in (msgspec.json.decode, json.loads):
-        with contextlib.suppress(ValueError, RecursionError):
-            return decode(text)
-    return None
-
-
-def decoded(text: str | bytes) -> Row | None:
-    """A row; None if it is no object of JSON.
-
-    >>> decoded('{"a": NaN}'), decoded('{"a": 1,}')
-    ({'a': nan}, None)
-    """
-    row = _read(text)
-    return row if isinstance(row, dict) else None
 
 
 def unwrapped(
@@ -102,7 +83,7 @@ def _parsed(rows: Iterable[Row], column: str) -> list[Any]:
         value
         for text in texts
         if isinstance(text, str) and text.lstrip().startswith(("{", "["))
-        and isinstance(value := _read(text), dict | list)
+        and isinstance(value := read_json(text), dict | list)
     ]  # fmt: skip
     return found if len(found) >= SHARE * len(texts) else []
 

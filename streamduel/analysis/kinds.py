@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from streamduel.analysis.click_columns import Doubt, has_click_rows, refusal, settle
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns
-from streamduel.analysis.inner_records import decoded, unwrapped, with_objects
+from streamduel.analysis.inner_records import unwrapped, with_objects
 from streamduel.analysis.own_records import are_own, have_own_values, type_column
 from streamduel.analysis.ranker_objects import with_rankers
 from streamduel.analysis.ranker_rows import find_ranker_rows, pairs_of_rows
@@ -22,7 +22,7 @@ from streamduel.analysis.result_objects import (
     with_lists,
 )
 from streamduel.analysis.result_rows import find_rows, one_per_list
-from streamduel.analysis.tables import Table, sample, with_keys
+from streamduel.analysis.tables import Table, decoded, sample, with_keys
 from streamduel.analysis.unrecognised import check_rows, rows_inside, unfit_header, why_empty
 from streamduel.errors import ConfigurationError
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import msgspec
 
 from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.inputs import File
@@ -19,9 +23,6 @@ MAX_KEYS: Final = 1000
 
 MAX_LEVELS: Final = 3
 """Levels of objects in objects whose fields are looked for."""
-
-MAX_OBJECTS: Final = 50
-"""Objects inside of others that are looked at on the last level."""
 
 MAX_SINGLE: Final = 64
 """Up to so many files are looked at one by one, so that lists and clicks may have columns of the
@@ -38,6 +39,9 @@ PLAIN: Final = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
     "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN", "UUID",
 )  # fmt: skip
+
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ def rows_as_json(table: Table) -> str:
     return _bounded(f"(SELECT to_json(row) AS json FROM {table.relation} AS row)")
 
 
-def with_keys(engine: Engine, json: Table) -> Table:
+def with_keys(engine: Engine, rows: Table) -> Table:
     """The same table of JSON objects, with the names of their fields.
 
     The whole log is read for it: clicks may come after a million lists.
@@ -236,36 +240,39 @@ def with_keys(engine: Engine, json: Table) -> Table:
     # In one scan; the fields are looked at one by one only in rows that have a `{` inside.
     keys = engine.rows(
         f"""
-        SELECT key, {_any_object("'$'", "is_nested AND")}
+        SELECT key, coalesce(bool_or(CASE
+            WHEN is_nested AND key <> '' AND NOT contains(key, '"') AND NOT contains(key, '\\')
+            THEN json_type(json, '$."' || key || '"') = 'OBJECT' END), false)
         FROM (
             SELECT unnest(json_keys(json)) AS key, json,
                 contains(substr(json::VARCHAR, 2), '{{') AS is_nested
-            FROM {json.relation} WHERE json_type(json) = 'OBJECT'
+            FROM {rows.relation} WHERE json_type(json) = 'OBJECT'
         ) GROUP BY key ORDER BY count(*) DESC, key LIMIT {MAX_KEYS}
         """
     )
     columns = {key: OUTER for key, _ in keys if is_step(key)}
-    objects = [[key] for key, is_object in keys if is_object and not key.startswith("segment")]
-    for _ in range(1, MAX_LEVELS):
-        deeper = []
-        for steps in objects:
-            path = quoted(path_of(*steps))
-            inside = engine.rows(
-                f"SELECT key, {_any_object(path)} FROM (SELECT unnest(json_keys(json, {path})) AS"
-                f" key, json FROM (SELECT json FROM {json.relation} WHERE json_type(json, {path}) ="
-                f" 'OBJECT' LIMIT {SAMPLE})) GROUP BY key ORDER BY key LIMIT {MAX_KEYS}"
-            )
-            columns.update({".".join([*steps, key]): INNER for key, _ in inside if is_step(key)})
-            deeper += [[*steps, key] for key, is_object in inside if is_object]
-        objects = deeper[:MAX_OBJECTS]
-    return replace(json, columns=columns)
+    for key in [each for each, is_object in keys if is_object and not each.startswith("segment")]:
+        path = quoted(path_of(key))
+        objects = engine.rows(
+            f"SELECT json_extract(json, {path})::VARCHAR FROM {rows.relation}"
+            f" WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE}"
+        )
+        inside = {each for (text,) in objects for each in _paths(decoded(text) or {}, key)}
+        columns.update(dict.fromkeys(sorted(inside)[:MAX_KEYS], INNER))
+    return replace(rows, columns=columns)
 
 
-def _any_object(path: str, condition: str = "") -> str:
-    """Whether the key inside a path is an object in any row, in SQL."""
-    is_step = "key <> '' AND NOT contains(key, '\"') AND NOT contains(key, '\\')"
-    kind = f"json_type(json, {path} || '.\"' || key || '\"')"
-    return f"coalesce(bool_or(CASE WHEN {condition} {is_step} THEN {kind} = 'OBJECT' END), false)"
+def _paths(value: Mapping[str, Any], prefix: str, levels: int = MAX_LEVELS - 1) -> Iterator[str]:
+    """The names of the fields of an object, and of the objects inside, with dots.
+
+    >>> list(_paths({"left": "x", "user": {"id": 5}}, "event"))
+    ['event.left', 'event.user', 'event.user.id']
+    """
+    for key, inner in value.items():
+        if is_step(key):
+            yield f"{prefix}.{key}"
+            if isinstance(inner, dict) and levels > 1:
+                yield from _paths(inner, f"{prefix}.{key}", levels - 1)
 
 
 def sample(engine: Engine, table: Table) -> list[str]:
@@ -274,3 +281,24 @@ def sample(engine: Engine, table: Table) -> list[str]:
     source = table.relation if table.is_json else f"{table.relation} AS row"
     rows = engine.rows(f"SELECT {value}::VARCHAR FROM {source} LIMIT {SAMPLE}")
     return [text for (text,) in rows if text is not None and text.startswith("{")]
+
+
+def read_json(text: str | bytes) -> Any:
+    """JSON; None if it is none, or nested too deeply.
+
+    Tables and Python write NaN and Infinity, which only the slower `json` of Python reads.
+    """
+    for decode in (msgspec.json.decode, json.loads):
+        with contextlib.suppress(ValueError, RecursionError):
+            return decode(text)
+    return None
+
+
+def decoded(text: str | bytes) -> Row | None:
+    """A row; None if it is no object of JSON.
+
+    >>> decoded('{"a": NaN}'), decoded('{"a": 1,}')
+    ({'a': nan}, None)
+    """
+    row = read_json(text)
+    return row if isinstance(row, dict) else None

@@ -14,10 +14,9 @@ import msgspec
 
 from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.fields import Chosen, own_columns
-from streamduel.analysis.inner_records import decoded
 from streamduel.analysis.inputs import File
 from streamduel.analysis.kinds import Source
-from streamduel.analysis.tables import INNER, SAMPLE, Table, table
+from streamduel.analysis.tables import INNER, SAMPLE, Table, decoded, table
 from streamduel.errors import ConfigurationError
 from streamduel.formats import FormatSettings, Ignored, SolrSettings, UbiSettings
 from streamduel.formats.reading import client, look_up

@@ -93,7 +93,7 @@ def unfit_header(table: Table, rows: Sequence[Mapping[str, Any]]) -> str | None:
                 f"the header of '{table.where}' must be its first line {found}; line {number} looks"
                 f" like one ('{shortened(line, 60)}'): remove the lines before it."
             )
-    values = _names(first)
+    values = [each for each in _names(first) if each]
     is_row = any(row.get(column) == column for row in rows for column in table.columns)
     if is_row or len(set(values)) < len(values):  # no header names two columns alike
         return (
