@@ -21,8 +21,8 @@ SAMPLE: Final = 1000
 MAX_KEYS: Final = 1000
 """Fields of JSON objects that are looked at; the most frequent ones."""
 
-MAX_LEVELS: Final = 3
-"""Levels of objects in objects whose fields are looked for."""
+MAX_LEVELS: Final = 6
+"""Levels of objects in objects whose fields are looked for; change logs of databases have four."""
 
 MAX_SINGLE: Final = 64
 """Up to so many files are looked at one by one, so that lists and clicks may have columns of the
@@ -258,8 +258,13 @@ def with_keys(engine: Engine, rows: Table) -> Table:
             f" WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE}"
         )
         inside = {each for (text,) in objects for each in _paths(decoded(text) or {}, key)}
-        columns.update(dict.fromkeys(sorted(inside)[:MAX_KEYS], INNER))
+        columns.update(dict.fromkeys(sorted(inside, key=_depth)[:MAX_KEYS], INNER))
     return replace(rows, columns=columns)
+
+
+def _depth(path: str) -> tuple[int, str]:
+    """For sorting: outer fields first."""
+    return path.count("."), path
 
 
 def _paths(value: Mapping[str, Any], prefix: str, levels: int = MAX_LEVELS - 1) -> Iterator[str]:

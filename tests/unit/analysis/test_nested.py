@@ -7,9 +7,18 @@ from pathlib import Path
 import pytest
 
 from streamduel.errors import ConfigurationError
-from tests.unit.analysis.exports import OPTIONS, ROWS, check, json_lines, only, winner, written
+from tests.unit.analysis.exports import (
+    OPTIONS,
+    ROWS,
+    Row,
+    check,
+    json_lines,
+    only,
+    winner,
+    written,
+)
 
-NESTED = [
+NESTED: list[Row] = [
     {
         "event": {"id": row["id"], "context": {"user": {"id": row["client"]}}},
         "interleaving": {
@@ -22,8 +31,12 @@ NESTED = [
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
-def test_fields_may_be_three_levels_deep(suffix: str, tmp_path: Path) -> None:
-    check(only(written(tmp_path / f"x.{suffix}", NESTED, f"FORMAT {suffix}")))
+@pytest.mark.parametrize("around", [(), ("payload", "after"), ("x", "y", "z")])
+def test_fields_may_be_on_any_level(suffix: str, around: tuple[str, ...], tmp_path: Path) -> None:
+    rows: list[Row] = NESTED
+    for each in around:
+        rows = [{each: row} for row in rows]
+    check(only(written(tmp_path / f"x.{suffix}", rows, f"FORMAT {suffix}")))
 
 
 def test_deeper_fields_can_be_named(tmp_path: Path) -> None:
