@@ -30,7 +30,7 @@ OF_OBJECTS: Final = frozenset(
 ENVELOPES: Final = frozenset(
     {
         "meta", "metadata", "attributes", "data", "payload", "properties", "context", "record",
-        "message", "body", "value", "fields", "source",
+        "message", "body", "value", "fields", "source", "after",
     }
 )  # fmt: skip
 """Objects that hold a whole record; their names say nothing."""
