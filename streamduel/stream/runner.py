@@ -241,7 +241,7 @@ class Runner:
         """Log which experiments do not run as they are configured."""
         for name, experiment in sorted(task.experiments.items()):
             for since, until in experiment.gaps[-1:]:
-                if until == task.next_offset:
+                if since < until == task.next_offset:
                     log.warning(
                         "experiment continues", experiment=name, partition=task.partition,
                         first=since, last=until - 1,

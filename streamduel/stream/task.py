@@ -158,9 +158,11 @@ class PartitionTask:
         experiment.set_timer()
         if saved.ended_at is None:
             self._saved[saved.experiment] = experiment.version
-        elif saved.ended_at < self.next_offset:  # it is configured again
-            experiment.gaps.append((saved.ended_at, self.next_offset))
-            recovery.leave_out(experiment, *experiment.gaps[-1])
+        else:  # it is configured again; what was open is forgotten, even if no record came between
+            gap = saved.ended_at, self.next_offset
+            if gap not in experiment.gaps[-1:]:
+                experiment.gaps.append(gap)
+                recovery.leave_out(experiment, *gap)
 
     def _restored(self, saved: ExperimentEntry, recovery: Recovery) -> Experiment:
         """An experiment whose records are re-read as what they were: valid, but for gaps.
