@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from itertools import count
 from typing import Any
@@ -181,26 +182,8 @@ def test_the_number_of_outputs_forces_a_commit() -> None:
     assert visible(broker) == visible(undisturbed())
 
 
-def test_slow_commits_leave_as_much_time_for_folding() -> None:
-    now = 0.0
-
-    class Turns(Observer):
-        def turned(self) -> None:
-            nonlocal now
-            now += 0.1
-
-    def slow(step: str) -> None:
-        nonlocal now
-        now += 1.0 if step == "before finish" else 0.0
-
-    broker = Broker([item for value in LOG for item in (value, END_OF_POLL)])
-    runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: now, [Turns()], slow)
-    runner.run(lambda: False, until_end=True)
-    assert 105 <= broker.commits <= 125  # five records between two of them
-    assert visible(broker) == visible(undisturbed())
-
-
-def test_a_commit_that_waited_for_a_failover_does_not_delay_the_next_one() -> None:
+def slow_commits(seconds: Callable[[int], float]) -> tuple[Broker, list[float]]:
+    """A run whose commits, by their number, take so long; and the times when they finish."""
     now = 0.0
     finished: list[float] = []
 
@@ -212,12 +195,23 @@ def test_a_commit_that_waited_for_a_failover_does_not_delay_the_next_one() -> No
     def slow(step: str) -> None:
         nonlocal now
         if step == "before finish":
-            now += 9.0 if len(finished) == 3 else 0.0
+            now += seconds(len(finished))
             finished.append(now)
 
     broker = Broker([item for value in LOG for item in (value, END_OF_POLL)])
     runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: now, [Turns()], slow)
     runner.run(lambda: False, until_end=True)
+    return broker, finished
+
+
+def test_slow_commits_leave_as_much_time_for_folding() -> None:
+    broker, _ = slow_commits(lambda _: 1.0)
+    assert 105 <= broker.commits <= 125  # five records between two of them
+    assert visible(broker) == visible(undisturbed())
+
+
+def test_a_commit_that_waited_for_a_failover_does_not_delay_the_next_one() -> None:
+    broker, finished = slow_commits(lambda number: 9.0 if number == 3 else 0.0)
     assert finished[3] - finished[2] > 9.0
     assert finished[4] - finished[3] < 0.3
     assert visible(broker) == visible(undisturbed())
