@@ -144,6 +144,20 @@ class Engine:
                 raise self._readable(failure[0]) from failure[0]
             raise failure[0]
 
+    def keep(self, what: str, query: str) -> str:
+        """Write the rows of a query, which are read several times, to a table; its name.
+
+        Args:
+            what: what this does, such as "grouping log.csv by list".
+            query: the query.
+
+        Raises:
+            StreamduelError: DuckDB cannot run it.
+        """
+        (tables,) = self.rows("SELECT count(*) FROM duckdb_tables()")[0]
+        self.run(what, f"CREATE TABLE kept_{tables} AS {query}")
+        return f"kept_{tables}"
+
     def define(self, name: str, function: Callable[[str | None], str | None]) -> None:
         """Make a function of Python known to SQL; a row takes it some microseconds."""
         from duckdb.func import SPECIAL  # noqa: PLC0415 - an extra

@@ -22,7 +22,7 @@ from streamduel.analysis.result_objects import (
     with_lists,
 )
 from streamduel.analysis.result_rows import find_rows, one_per_list
-from streamduel.analysis.tables import Table, decoded, sample, with_keys
+from streamduel.analysis.tables import Table, sample, with_keys
 from streamduel.analysis.unrecognised import check_rows, rows_inside, unfit_header, why_empty
 from streamduel.errors import ConfigurationError
 
@@ -76,7 +76,7 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     Raises:
         ConfigurationError: nothing in it is recognised.
     """
-    rows = _first_rows(engine, table)
+    rows = sample(engine, table)
     if table.is_json:
         check_rows(table.where, rows)
 
@@ -87,7 +87,7 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     if inner is None and (table.is_json or _foreign(rows) is None):
         inner = with_objects(table, rows)  # tables of other programs: when they are translated
     if inner is not None:
-        table, rows = inner, _first_rows(engine, inner)
+        table, rows = inner, sample(engine, inner)
     kind = _foreign(rows)
     if kind is not None:
         return Source(table, kind, Columns({}, []), rows)
@@ -100,14 +100,10 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     return _of_columns(engine, _with_lists(engine, table, rows, chosen), rows, chosen)
 
 
-def _first_rows(engine: Engine, table: Table) -> list[dict[str, Any]]:
-    return [row for text in sample(engine, table) if (row := decoded(text)) is not None]
-
-
 def _with_lists(
     engine: Engine, table: Table, rows: Sequence[dict[str, Any]], chosen: Chosen
 ) -> Table:
-    """The table with the teams of each list in one column, if they are in objects or rows."""
+    """The table with a row for each list, and with columns for its teams or its two rankers."""
     if (results := find_results(rows)) is not None and results.column in table.columns:
         others = [column for column in table.columns if column != results.column]
         if not find_columns(others, chosen, typed=False).tell_winners:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -58,11 +58,11 @@ def type_column(
     return next((each for each in named if _typed(rows, each)), None)
 
 
-def have_own_values(rows: Sequence[Mapping[str, Any]], columns: Columns) -> bool:
+def have_own_values(rows: Sequence[dict[str, Any]], columns: Columns) -> bool:
     """Whether winners and teams are sides, as in streamduel's records, and not rankers."""
     for field, known in (("winner", {"a", "b", "tie"}), ("teams", {"a", "b", "null", "none"})):
         if field in columns.fields:
-            values = (look_up(dict(row), [columns.fields[field]]).value for row in rows)
+            values = (look_up(row, [columns.fields[field]]).value for row in rows)
             there = [
                 re.findall(r"[\w-]+", str(each).lower()) for each in values if each is not None
             ]

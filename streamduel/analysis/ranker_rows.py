@@ -92,11 +92,9 @@ def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:
     }
     selected = ", ".join(f"{value} AS {column}" for column, value in values.items())
     key = f"CASE WHEN is_nothing({id_}) THEN uuid()::VARCHAR ELSE {id_} END"
-    (count,) = engine.rows("SELECT count(*) FROM duckdb_tables()")[0]
-    relation = f"pairs_{count}"  # a table, because it is read several times
-    engine.run(
+    relation = engine.keep(
         f"grouping {table.where} by list",
-        f"CREATE TABLE {relation} AS SELECT {selected} FROM {table.relation} GROUP BY {key}",
+        f"SELECT {selected} FROM {table.relation} GROUP BY {key}",
     )
     columns = dict.fromkeys([*kept, *list(values)[len(kept) :]], "VARCHAR")
     return replace(table, relation=relation, columns=columns, is_json=False)

@@ -97,11 +97,7 @@ def one_per_list(engine: Engine, table: Table, parts: Mapping[str, str], chosen:
     columns = dict.fromkeys([*values, "results"], "VARCHAR")
     keys = {part: part for part in ("rank", "teams", "clicks", "docs") if part in parts}
     lists = with_lists(Table(grouped, columns, False, table.where), Results("results", keys))
-    (number,) = engine.rows("SELECT count(*) FROM duckdb_tables()")[0]
-    relation = f"lists_{number}"  # a table, because it is read several times
-    engine.run(
-        f"grouping {table.where} by list", f"CREATE TABLE {relation} AS FROM {lists.relation}"
-    )
+    relation = engine.keep(f"grouping {table.where} by list", f"FROM {lists.relation}")
     return replace(lists, relation=relation)
 
 

@@ -280,12 +280,12 @@ def _paths(value: Mapping[str, Any], prefix: str, levels: int = MAX_LEVELS - 1) 
                 yield from _paths(inner, f"{prefix}.{key}", levels - 1)
 
 
-def sample(engine: Engine, table: Table) -> list[str]:
-    """The first rows as JSON, as far as they are objects."""
+def sample(engine: Engine, table: Table) -> list[Row]:
+    """The first rows, as far as they are objects."""
     value = "json" if table.is_json else "to_json(row)"
     source = table.relation if table.is_json else f"{table.relation} AS row"
     rows = engine.rows(f"SELECT {value}::VARCHAR FROM {source} LIMIT {SAMPLE}")
-    return [text for (text,) in rows if text is not None and text.startswith("{")]
+    return [row for (text,) in rows if text is not None and (row := decoded(text)) is not None]
 
 
 def read_json(text: str | bytes) -> Any:
