@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from streamduel.analysis.engine import Engine
-from streamduel.analysis.fields import OF_SIDES, Chosen, Columns, find_columns, plain
+from streamduel.analysis.fields import Chosen, Columns, find_columns, plain
+from streamduel.analysis.names import OF_SIDES
 from streamduel.analysis.tables import Table
+from streamduel.analysis.team_columns import with_teams
 from streamduel.errors import ConfigurationError
 
-RANKED: Final = ("rank", "position")
+RANKED: Final = ("rank", "position", "index", "indices")
 """Parts of names whose numbers are ranks; those of `clicks` and `clicked` may be anything."""
 
 FIRST: Final = 10_000
@@ -48,7 +50,7 @@ class Settled(NamedTuple):
 def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
     """The columns of a table whose rows have no type, with that of the ranks of clicks."""
     names, doubts = list(table.columns), list[Doubt]()
-    chosen = _with_click_rows(engine, table, chosen)
+    chosen = _with_click_rows(engine, table, with_teams(engine, table, chosen))
     while True:
         columns = find_columns(names, chosen, typed=False)
         fields = columns.fields
@@ -66,7 +68,7 @@ def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
 
 
 def _with_click_rows(engine: Engine, table: Table, chosen: Chosen) -> Chosen:
-    """The columns chosen, and that of clicks that are rows of their own beside the lists."""
+    """The columns chosen, and those of clicks that are rows of their own beside the lists."""
     fields = find_columns(list(table.columns), chosen, typed=False).fields
     for field, of_click in (("clicked_docs", "doc"), ("clicks", "rank")):
         if not {"teams", field} <= fields.keys() or field in chosen.columns:
@@ -77,7 +79,12 @@ def _with_click_rows(engine: Engine, table: Table, chosen: Chosen) -> Chosen:
         if engine.rows(f"SELECT 1 FROM {first} WHERE {is_click} AND NOT {no_list} LIMIT 1"):
             continue
         if engine.rows(f"SELECT 1 FROM {table.relation} WHERE {is_click} AND {no_list} LIMIT 1"):
-            return chosen.plus(of_click, fields[field])
+            chosen = chosen.plus(of_click, fields[field])
+            fields = find_columns(list(table.columns), chosen, typed=False).fields
+            break
+    in_one_table = {"teams", "id"} <= fields.keys() and bool({"rank", "doc"} & fields.keys())
+    if in_one_table and "impression" not in fields:
+        return chosen.plus("impression", fields["id"])  # clicks have the id of their list
     return chosen
 
 

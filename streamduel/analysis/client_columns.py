@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from streamduel.analysis.engine import Engine
-from streamduel.analysis.fields import NAMES, OF_LISTS, SEGMENTS, plain
+from streamduel.analysis.fields import OF_LISTS, plain
 from streamduel.analysis.kinds import Source
+from streamduel.analysis.names import NAMES, SEGMENTS
 
 FIRST: Final = 100_000
 """Rows that are looked at."""

@@ -12,10 +12,11 @@ from typing import Final
 
 from streamduel.analysis.client_columns import find_other_clients
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.fields import SHOWN, segment_name
+from streamduel.analysis.fields import segment_name
 from streamduel.analysis.foreign_values import read_foreign_values
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.meanings import is_mirrored
+from streamduel.analysis.names import SHOWN
 from streamduel.analysis.refusing import LIMITS
 from streamduel.analysis.row_counts import check_row_counts
 from streamduel.analysis.unnamed_sides import sides

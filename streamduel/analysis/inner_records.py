@@ -8,6 +8,8 @@ from itertools import chain
 from typing import Any, Final
 
 from streamduel.analysis.engine import quoted
+from streamduel.analysis.fields import OF_LISTS, OF_LISTS_ONLY, Chosen, find_columns, plain
+from streamduel.analysis.names import ENVELOPES
 from streamduel.analysis.tables import (
     Row,
     Table,
@@ -57,6 +59,29 @@ def with_objects(table: Table, rows: Sequence[Row]) -> Table | None:
         value = f"CASE WHEN json_valid({text}) THEN {text}::JSON ELSE to_json({text}) END"
         parts.append(f"{quoted(column)}, {value}")
     return _of_json(table, f"json_merge_patch(json, json_object({', '.join(parts)}))")
+
+
+def lifted(table: Table, rows: Sequence[Row], chosen: Chosen) -> Table | None:
+    """The table with the fields of an object that holds the record beside those around it.
+
+    Its arrays and objects are then where those of other logs are. Where both have a field of the
+    same name, the record counts; but if what is around it tells of rankers or clicks, that is the
+    record. An object of which the user has named a field stays as it is.
+    """
+    for column in _columns(rows):
+        values = [value for row in rows if (value := row.get(column)) is not None]
+        if plain(column) not in ENVELOPES or 2 * len(values) < len(rows):
+            continue
+        is_named = any(each.startswith(f"{column}.") for each in chosen.wanted)
+        if is_named or not all(isinstance(value, dict) for value in values):
+            continue
+        around = f"json_merge_patch(json, json_object({quoted(column)}, NULL))"
+        inner = f"coalesce(json -> {quoted(path_of(column))}, '{{}}')"
+        others = [each for each in _columns(rows) if each != column]
+        told = find_columns(others, Chosen([]), typed=False).fields.keys()
+        order = (inner, around) if told & (OF_LISTS | OF_LISTS_ONLY) else (around, inner)
+        return _of_json(table, f"json_merge_patch({', '.join(order)})")
+    return None
 
 
 def _object_of(value: object) -> Row | None:

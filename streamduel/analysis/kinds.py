@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from streamduel.analysis.click_columns import Doubt, has_click_rows, refusal, settle
 from streamduel.analysis.engine import Engine
-from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns
-from streamduel.analysis.inner_records import unwrapped, with_objects
+from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
+from streamduel.analysis.inner_records import lifted, unwrapped, with_objects
+from streamduel.analysis.names import CLICK_COUNTS, NAMES, OF_SIDES, RANKERS
 from streamduel.analysis.own_records import are_own, have_own_values, type_column
 from streamduel.analysis.ranker_objects import with_rankers
 from streamduel.analysis.ranker_rows import find_ranker_rows, pairs_of_rows
@@ -22,7 +23,7 @@ from streamduel.analysis.result_objects import (
     with_lists,
 )
 from streamduel.analysis.result_rows import find_rows, one_per_list
-from streamduel.analysis.tables import Table, sample, with_keys
+from streamduel.analysis.tables import MAX_LEVELS, Table, sample, with_keys
 from streamduel.analysis.unrecognised import check_rows, rows_inside, unfit_header, why_empty
 from streamduel.errors import ConfigurationError
 
@@ -33,6 +34,13 @@ UBI_FIELDS: Final = frozenset(
      "event_attributes", "user_query"}
 )  # fmt: skip
 """Fields of the queries and events of UBI; one of them and `query_id` are enough."""
+
+OF_OTHER_TABLES: Final = frozenset(
+    name
+    for field in ("rank", "clicked", "winner", "a", "b", *OF_SIDES)
+    for name in (*NAMES[field], *RANKERS, *CLICK_COUNTS)
+)
+"""Names of fields that a query of UBI does not have."""
 
 FOREIGN_SHARE: Final = 0.1
 """Share of the first rows that must be of another program; files for the bulk interface have a line
@@ -93,6 +101,13 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         return Source(table, kind, Columns({}, []), rows)
     if table.is_json and are_own(rows, chosen):
         return Source(table, "own", own_columns(chosen), rows)
+    for _ in range(MAX_LEVELS):
+        inner = lifted(table, rows, chosen)
+        if inner is None:
+            break
+        kept = engine.keep(f"unpacking {table.where}", f"FROM {inner.relation}")
+        table = replace(inner, relation=kept)  # else each value would be unpacked once more
+        rows = sample(engine, table)
     if table.is_json:
         table = with_keys(engine, table)
     if not table.columns:
@@ -157,17 +172,26 @@ def check_clicks(engine: Engine, sources: Sequence[Source]) -> None:
 
 def _foreign(rows: Sequence[dict[str, Any]]) -> Literal["ubi", "solr"] | None:
     """The other program whose log this is."""
-    found = {"ubi": 0, "solr": 0}
-    for row in rows:
-        record = row["_source"] if isinstance(row.get("_source"), dict) else row
-        own = "a" in record or "impression" in record
-        if "query_id" in record and UBI_FIELDS & record.keys() and not own:
-            found["ubi"] += 1
-        elif record.get("type") in {"response", "click"} and "query_id" in record and not own:
-            found["solr"] += 1
-    if found["ubi"] > FOREIGN_SHARE * len(rows):
+    records = [row["_source"] if isinstance(row.get("_source"), dict) else row for row in rows]
+    of_query = [
+        record for record in records
+        if "query_id" in record and not {"a", "impression"} & record.keys()
+    ]  # fmt: skip
+    if sum(map(_is_ubi, of_query)) > FOREIGN_SHARE * len(rows):
         return "ubi"
-    return "solr" if found["solr"] > FOREIGN_SHARE * len(rows) else None
+    types = {str(record["type"]) for record in records if record.get("type")}
+    if types != {"click"} and "response" not in types:
+        return None
+    solr = sum(record.get("type") in {"response", "click"} for record in of_query)
+    return "solr" if solr > FOREIGN_SHARE * len(rows) else None
+
+
+def _is_ubi(record: Mapping[str, Any]) -> bool:
+    """Whether a record with a `query_id` is of UBI; other programs may call a query alike."""
+    found = UBI_FIELDS & record.keys()
+    if found == {"user_query"}:
+        return not any(plain(key) in OF_OTHER_TABLES for key in record)
+    return bool(found)
 
 
 def _check(table: Table, columns: Columns, rows: Sequence[dict[str, Any]]) -> None:

@@ -112,6 +112,13 @@ CREATE MACRO teams_of(t, a, b, own) AS CASE
     ELSE array_to_string([side_of(x, a, b, own) for x in entries(t)], '')
 END;
 
+-- Whether a text has nothing but teams, and whether it has both and one for each document.
+CREATE MACRO are_teams(t, a, b) AS
+    is_nothing(t) OR NOT contains(array_to_string([side_of(x, a, b, false) for x in entries(t)], ''), '?');
+CREATE MACRO has_teams(t, a, b, docs) AS
+    len(entries(t)) > 2 AND regexp_matches(teams_of(t, a, b, false), 'a.*b|b.*a')
+    AND coalesce(len(entries(docs)) = len(entries(t)), true);
+
 -- The winner: a, b, or t for a tie.
 CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN own THEN CASE w WHEN 'a' THEN 'a' WHEN 'b' THEN 'b' WHEN 'tie' THEN 't' END
@@ -124,7 +131,8 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN regexp_replace(lower(w), '[ _()-]', '', 'g') IN (
         '', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both', 'equal', 'even',
         'same', 'thesame', 'aboutthesame', 'aboutequal', 'similar', 'tiebothbad', 'bothbad',
-        'bothgood', 'nodifference', 'nowinner', 'nopreference', 'undecided', 'na', 'n/a', '\n' -- Hive writes \N for NULL
+        'bothgood', 'nodifference', 'nowinner', 'nopreference', 'undecided', 'inconclusive', 'unsure',
+        'notsure', 'cannotdecide', 'cantdecide', 'either', 'na', 'n/a', '\n' -- Hive writes \N for NULL
     ) THEN 't'
 END;
 
@@ -146,7 +154,8 @@ CREATE MACRO clicks_of(t) AS CASE
     WHEN starts_with(t, '[') AND json_valid(python_list(t))
         THEN [CASE WHEN json_type(x) = 'OBJECT'
                    THEN click_of(
-                       whole(coalesce(x->>'$.rank', x->>'$.position', x->>'$.pos')),
+                       whole(coalesce(x->>'$.rank', x->>'$.position', x->>'$.pos', x->>'$.index',
+                                      x->>'$.ordinal', x->>'$.slot')),
                        x->>'$.action', whole(x->>'$.ts'))
                    ELSE click_of(whole(x->>'$'), NULL, NULL) END
               for x in from_json(python_list(t), '["JSON"]')]
@@ -156,7 +165,8 @@ END;
 CREATE MACRO clicks_on(t, docs) AS [
     click_of(list_position(docs, CASE
         WHEN starts_with(x, '{') AND json_valid(x)
-            THEN coalesce(x->>'$.doc', x->>'$.doc_id', x->>'$.docId', x->>'$.item_id', x->>'$.id')
+            THEN coalesce(x->>'$.doc', x->>'$.doc_id', x->>'$.docId', x->>'$.item_id',
+                          x->>'$.itemId', x->>'$.document_id', x->>'$.product_id', x->>'$.id')
             ELSE x END) - 1, NULL, NULL)
     for x in entries(t) if x <> ''
 ];

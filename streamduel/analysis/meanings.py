@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.fields import OPPONENTS, plain
+from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.names import OPPONENTS
 from streamduel.errors import ConfigurationError
 
 WINNERS: Final = (

@@ -18,6 +18,10 @@ from streamduel.records import InputEvent
 RARE: Final = 0.01
 """Share of the first rows below which a type of records does not tell whose log it is."""
 
+DUELS: Final = frozenset({"duel", "duels", "interleaving"})
+JOINED: Final = frozenset({"impression", "click"})
+"""Types of records that make duels, alone or together."""
+
 
 def are_own(rows: Sequence[dict[str, Any]], chosen: Chosen) -> bool:
     """Whether the rows are records of streamduel, and not of a log that names other types like it.
@@ -48,14 +52,22 @@ def _typed(rows: Sequence[dict[str, Any]], column: str) -> bool:
 def type_column(
     columns: Sequence[str], rows: Sequence[dict[str, Any]], chosen: Chosen
 ) -> str | None:
-    """The column that names each record's type."""
+    """The column that names each record's type.
+
+    Beside other types, impressions alone or clicks alone are those of another program, which calls
+    the rest of them `purchase` or `view`.
+    """
     if "type" in chosen.columns:
         return chosen.columns["type"] if chosen.columns["type"] in columns else None
     named = [
         each for each in columns
         if plain(each) in {"type", "recordtype", "kind", "eventtype", "event"}
     ]  # fmt: skip
-    return next((each for each in named if _typed(rows, each)), None)
+    for column in named:
+        types = {str(row[column]).lower() for row in rows if row.get(column) is not None}
+        if _typed(rows, column) and (types <= {*TYPES} or types & DUELS or types >= JOINED):
+            return column
+    return None
 
 
 def have_own_values(rows: Sequence[dict[str, Any]], columns: Columns) -> bool:

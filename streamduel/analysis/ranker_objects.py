@@ -8,19 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from streamduel.analysis.fields import (
-    CLICK_COUNTS,
-    RANKERS,
-    SCORES,
-    SIDES_A,
-    SIDES_B,
-    Chosen,
-    Columns,
-    find_columns,
-    plain,
-)
+from streamduel.analysis.fields import Chosen, Columns, find_columns, plain
+from streamduel.analysis.names import CLICK_COUNTS, NAMES, PLACES, RANKERS, SCORES
 from streamduel.analysis.result_objects import with_columns
-from streamduel.analysis.tables import Table
+from streamduel.analysis.tables import Table, read_json
 
 WON: Final = ("won", "win", "wins", "iswinner", "haswon")
 """What they call the column that says whether it has won: the larger number wins, as of scores."""
@@ -63,7 +54,10 @@ def _find_fields(
     None if there is none, or if other columns name the rankers or tell the winners.
     """
     for field, words in NUMBERS:
-        names = {*words, *(f"{word}s" for word in words)}
+        names = {
+            word + end + by
+            for word in words for end in ("", "s") for by in ("", *(f"by{it}" for it in RANKERS))
+        }  # fmt: skip
         for column in table.columns:
             values = [value for row in rows if isinstance(value := row.get(column), dict)]
             if plain(column) not in names or not values:
@@ -85,7 +79,7 @@ def _is_of_two(value: Mapping[str, Any]) -> bool:
     numbers = {key: number for key, number in value.items() if number is not None}
     return (
         len(numbers) == 2
-        and not {*SIDES_A, *SIDES_B}.issuperset(map(plain, numbers))
+        and not PLACES.issuperset(map(plain, numbers))
         and all(isinstance(number, int | float) for number in numbers.values())
     )
 
@@ -107,8 +101,9 @@ def _find_arrays(
 ) -> dict[str, str] | None:
     """The columns of arrays with both rankers, and with their clicks or scores; None without.
 
-    The latter are `clicks` or `score`, and missing if other columns tell the winner. Teams of lists
-    with two results are no such arrays: not every user clicks on both.
+    The latter are `clicks` or `score`, or the `winner` by its place in the array, and missing if
+    other columns tell the winner. Teams of lists with two results are no such arrays: not every
+    user clicks on both.
     """
     pair = _column(table, rows, PAIRS, _are_two_rankers)
     if pair is None:
@@ -117,6 +112,10 @@ def _find_arrays(
         names = (*words, *(f"{word}s" for word in words))
         if numbers := _column(table, rows, names, _are_two_numbers):
             return {"pair": pair, field: numbers}
+    places = (*(f"{it}{end}" for it in ("winner", "winning") for end in ("index", "idx")),
+              *NAMES["winner"])  # fmt: skip
+    if winner := _column(table, rows, places, _is_place):
+        return {"pair": pair, "winner": winner}
     told = _told(table, chosen, pair)
     return {"pair": pair} if told.tell_winners and not {"a", "b"} & told.fields.keys() else None
 
@@ -129,10 +128,31 @@ def _column(
 ) -> str | None:
     """The column with one of these names whose values are fit."""
     for column in table.columns:
-        values = [value for row in rows if (value := row.get(column)) is not None]
-        if plain(column) in names and values and sum(map(is_fit, values)) >= SHARE * len(values):
+        if plain(column) not in names:
+            continue
+        given = [value for row in rows if (value := row.get(column)) not in (None, "")]
+        values = list(map(_value_of, given))
+        if values and sum(map(is_fit, values)) >= SHARE * len(values):
             return column
     return None
+
+
+def _value_of(value: object) -> object:
+    """A value, or the array or number that a text contains, as in CSV.
+
+    >>> _value_of("['bm25', 'ltr']"), _value_of("[0, 1.5]"), _value_of("1"), _value_of("ltr")
+    (['bm25', 'ltr'], [0, 1.5], 1, None)
+    """
+    if not isinstance(value, str):
+        return value
+    found = read_json(value)
+    if found is None and value.startswith("["):  # as Python and DuckDB write it
+        return [each.strip("' ") for each in value.strip("[]").split(",")]
+    return found
+
+
+def _is_place(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _told(table: Table, chosen: Chosen, column: str) -> Columns:
@@ -162,8 +182,12 @@ def _are_two_numbers(value: object) -> bool:
 def _of_arrays(table: Table, arrays: Mapping[str, str]) -> Table:
     """The table with the two rankers of an array, and their numbers, as columns."""
     values = {}
+    pair = f"entries({table.text(arrays['pair'])})"
     for field, column in arrays.items():
-        entries = f"from_json({table.text(column)}, '[\"VARCHAR\"]')"
+        if field == "winner":
+            values[field] = f"{pair}[whole({table.text(column)}) + 1]"
+            continue
+        entries = f"entries({table.text(column)})"
         for place, side in enumerate("ab", 1):
             entry = f"CASE WHEN len({entries}) = 2 THEN {entries}[{place}] END"
             name = side if field == "pair" else f"{field}_{side}"

@@ -6,13 +6,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from streamduel.analysis.engine import Engine, name
-from streamduel.analysis.fields import (
-    NAMES,
-    RANKERS,
-    Chosen,
-    find_columns,
-    plain,
-)
+from streamduel.analysis.fields import Chosen, find_columns, plain
+from streamduel.analysis.names import NAMES, RANKERS
 from streamduel.analysis.ranker_objects import NUMBERS, score_of
 from streamduel.analysis.tables import Table
 
@@ -46,17 +41,18 @@ def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | No
     """The columns of a row for each ranker; None if the rows are something else."""
     names = {plain(column): column for column in reversed(table.columns)}
     ids = [chosen.columns.get("id", ""), *(names.get(each, "") for each in NAMES["id"])]
-    id_ = next((each for each in ids if each in table.columns), None)
+    ids = list(dict.fromkeys(each for each in ids if each in table.columns))
     ranker = next((names[each] for each in RANKER if each in names), None)
     numbers = [(field, names[each]) for field, words in NUMBERS for each in words if each in names]
-    if id_ is None or ranker is None or not numbers:
+    if not ids or ranker is None or not numbers:
         return None
-    parts = Parts(id_, ranker, numbers[0][1], numbers[0][0])
-    others = [column for column in table.columns if column not in parts]
+    field, number = numbers[0]
+    others = [column for column in table.columns if column not in {*ids, ranker, number}]
     told = find_columns(others, chosen, typed=False)
     if told.tell_winners or {"a", "b", "rank", "doc"} & told.fields.keys():
         return None
-    return parts if _are_pairs(engine, table, parts) else None
+    found = (Parts(each, ranker, number, field) for each in ids)  # one may be that of a row
+    return next((parts for parts in found if _are_pairs(engine, table, parts)), None)
 
 
 def _are_pairs(engine: Engine, table: Table, parts: Parts) -> bool:

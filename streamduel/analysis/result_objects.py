@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from streamduel.analysis.engine import name, quoted
-from streamduel.analysis.fields import (
-    CLICK_COUNTS,
-    DONE,
-    NAMES,
-    RANKERS,
-    SIDES_A,
-    SIDES_B,
-    plain,
-)
+from streamduel.analysis.fields import plain
+from streamduel.analysis.names import CLICK_COUNTS, DONE, NAMES, RANKERS, SIDES_A, SIDES_B
 from streamduel.analysis.tables import OUTER, Table, path_of
 
 TEAMS: Final = (
@@ -23,6 +16,8 @@ TEAMS: Final = (
     *(it + end for it in RANKERS for end in ("", "name", "id")),
     *("source" + it for it in RANKERS),
     "attribution",
+    "origin",
+    "contributor",
 )
 """What they call the team of a result."""
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name, quoted
-from streamduel.analysis.fields import CLICK_COUNTS, DONE, NAMES, Chosen, find_columns, plain
+from streamduel.analysis.fields import Chosen, find_columns, plain
+from streamduel.analysis.names import CLICK_COUNTS, DONE, NAMES
 from streamduel.analysis.result_objects import TEAMS, Results, with_lists
 from streamduel.analysis.tables import Table
 
 FIELDS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
     "id": (("id", "impression"), (*NAMES["impression"], *NAMES["id"])),
-    "rank": (("rank",), NAMES["rank"]),
+    "rank": (("rank",), (*NAMES["rank"], "place", "index", "idx")),
     "teams": (("teams",), TEAMS),
     "clicks": (("clicked", "clicks"), (*NAMES["clicked"], *CLICK_COUNTS, *DONE)),
     "docs": (("doc", "docs"), NAMES["doc"]),

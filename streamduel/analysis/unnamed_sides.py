@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name
-from streamduel.analysis.fields import OF_SIDES
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
 from streamduel.analysis.meanings import check_names
+from streamduel.analysis.names import OF_SIDES
 from streamduel.errors import ConfigurationError
 from streamduel.section import MAX_ARMS
 
@@ -18,6 +18,8 @@ MAX_UNNAMED: Final = 50
 
 def sides(engine: Engine, source: Source) -> tuple[str, str]:
     """The two arms of a log that does not name them in columns: those of `teams` or `winner`.
+
+    They are called what the log calls them, such as `control` and `treatment`.
 
     Raises:
         ConfigurationError: there are more than two, or they may be in other columns.
@@ -31,15 +33,22 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
     text = table.text(fields[field])
     values = f"unnest(entries({text}))" if field == "teams" else text
     found = engine.rows(
-        f"SELECT DISTINCT x FROM (SELECT {values} AS x FROM (SELECT * FROM {table.relation}"
-        f" LIMIT {NUMBERS_OF_SIDES})) WHERE side_of(x, NULL, NULL, false) = '?'"
-        " AND winner_of(x, NULL, NULL, false) IS NULL ORDER BY x LIMIT 4"
+        "SELECT DISTINCT x, side_of(x, NULL, NULL, false), side_word(x) = plain(x)"
+        f" FROM (SELECT {values} AS x FROM (SELECT * FROM {table.relation} LIMIT"
+        f" {NUMBERS_OF_SIDES})) WHERE side_of(x, NULL, NULL, false) <> '-'"
+        " AND winner_of(x, NULL, NULL, false) IS DISTINCT FROM 't' ORDER BY x LIMIT 20"
     )
-    names = [str(x) for (x,) in found]
+    words = {str(x): side for x, side, is_name in found if is_name}
+    names = [str(x) for x, side, _ in found if side == "?"]
     if not names:
         _check_unnamed(engine, source)
+        if len(words) == len(found) == len(set(words.values())) == 2:
+            a, b = sorted(words, key=words.__getitem__)
+            return a, b
         return "a", "b"
     check_names(source, field, names)
+    if len(words) == len(found) == 2:  # one may be called control
+        names = list(words)
     if len(names) == 2:
         return names[0], names[1]
     raise ConfigurationError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,56 @@ def test_records_may_be_binary(tmp_path: Path) -> None:
     query = f"SELECT encode(value) AS value, encode(key) AS key, \"offset\" FROM '{text}'"
     (found,) = analyze(Request([], sql=query)).experiments.values()
     check(found)
+
+
+def in_objects(row: Row) -> Row:
+    return {"query_id": row["id"], "clicks": {row[side]: winner(row) == side for side in "ab"}}
+
+
+def in_results(row: Row) -> Row:
+    results = [
+        {"doc": f"d{rank}", "origin": row[team], "clicked": rank in row["clicks"]}
+        for rank, team in enumerate(row["teams"])
+    ]
+    return {"id": row["id"], "ranker_a": row["a"], "ranker_b": row["b"], "results": results}
+
+
+def in_arrays(row: Row) -> Row:
+    place = {"a": 0, "b": 1, "tie": None}[winner(row)]
+    return {"id": row["id"], "models": [row["a"], row["b"]], "winner_index": place}
+
+
+def of_events(row: Row) -> Row:
+    events = [{"index": rank, "ts": row["ts"] + 5} for rank in row["clicks"]]
+    return {"id": row["id"], "teams": [row[team] for team in row["teams"]], "events": events}
+
+
+@pytest.mark.parametrize("record", [in_objects, in_results, in_arrays, of_events])
+@pytest.mark.parametrize("around", ["event", "a dump", "text"])
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_a_record_of_another_program_may_be_in_an_object(
+    suffix: str, around: str, record: Callable[[Row], Row], tmp_path: Path
+) -> None:
+    rows: list[Row] = []
+    for number, row in enumerate(ROWS):
+        event = {"id": f"e-{number}", "source": "/search", "data": record(row)}
+        if around == "event":
+            rows.append(event)
+        else:
+            value = {"payload": event}
+            rows.append(
+                {"offset": number, "value": json.dumps(value) if around == "text" else value}
+            )
+    check(only(written(tmp_path / f"x.{suffix}", rows, f"FORMAT {suffix}")))
+
+
+def test_a_field_of_an_object_may_be_named(tmp_path: Path) -> None:
+    rows = [
+        {"id": row["id"], "data": {"x": row["a"], "y": row["b"], "z": row.get(winner(row))}}
+        for row in ROWS
+    ]
+    log = json_lines(tmp_path / "x.jsonl", rows)
+    check(only(log, columns=["a=data.x", "b=data.y", "winner=data.z"]))
 
 
 def test_a_dump_of_a_topic_may_be_of_another_program(tmp_path: Path) -> None:

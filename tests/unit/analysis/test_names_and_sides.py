@@ -107,3 +107,14 @@ def test_a_check_warns_of_rankers_that_differ_only_in_case(tmp_path: Path) -> No
     rows = {"bm25,ltr,a": 20, "BM25,ltr,b": 20, "bm25,dense,b": 20}
     found = only(csv(tmp_path / "x.csv", "left,right,winner", rows))
     assert sentence(found, "rankers").startswith("BM25 and bm25 are different rankers here")
+
+
+@pytest.mark.parametrize("names", [("control", "treatment"), ("A", "B"), ("control", "ltr-v2")])
+@pytest.mark.parametrize("column", ["winner", "vote"])
+def test_rankers_keep_the_names_that_the_log_gives_them(
+    column: str, names: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = {names[0]: 10, names[1]: 30, "tie": 2}
+    (pair,) = only(csv(tmp_path / "x.csv", column, rows)).pairs
+    assert (pair.a, pair.b) == names
+    assert (pair.wins_a, pair.wins_b, pair.ties) == (10, 30, 2)

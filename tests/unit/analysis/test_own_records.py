@@ -40,6 +40,22 @@ DUELS: dict[str, Callable[[Row], Row]] = {
 }  # fmt: skip
 
 
+def events(column: str, of_click: str, by_name: bool, key: str = "request_id") -> list[Row]:
+    """Lists and clicks in one table, with a column that tells which is which."""
+    rows: list[Row] = []
+    for row in ROWS:
+        docs = [f"{row['id']}/{rank}" for rank in range(10)]
+        teams = [row[team] for team in row["teams"]] if by_name else row["teams"]
+        shown = {column: "impression", key: row["id"], "teams": teams, "docs": docs}
+        rows.append(shown if by_name else shown | {"ranker_a": row["a"], "ranker_b": row["b"]})
+        rows += [
+            {column: "click", key: row["id"],
+             of_click: docs[rank] if "doc" in of_click else rank}
+            for rank in row["clicks"]
+        ]  # fmt: skip
+    return rows
+
+
 @pytest.mark.parametrize("shape", DUELS)
 @pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
 def test_duels_are_read_like_those_of_other_programs(
@@ -55,17 +71,20 @@ def test_duels_are_read_like_those_of_other_programs(
 def test_lists_and_clicks_in_one_table(
     column: str, of_click: str, by_name: bool, tmp_path: Path
 ) -> None:
-    rows: list[Row] = []
-    for row in ROWS:
-        docs = [f"{row['id']}/{rank}" for rank in range(10)]
-        teams = [row[team] for team in row["teams"]] if by_name else row["teams"]
-        shown = {column: "impression", "request_id": row["id"], "teams": teams, "docs": docs}
-        rows.append(shown if by_name else shown | {"ranker_a": row["a"], "ranker_b": row["b"]})
-        rows += [
-            {column: "click", "request_id": row["id"],
-             of_click: docs[rank] if "doc" in of_click else rank}
-            for rank in row["clicks"]
-        ]  # fmt: skip
+    check(only(json_lines(tmp_path / "x.jsonl", events(column, of_click, by_name))))
+
+
+@pytest.mark.parametrize("key", ["id", "query_id", "trace_id"])
+@pytest.mark.parametrize(
+    ("shown", "clicked"), [("impression", "purchase"), ("view", "click"), ("query", "click")]
+)
+@pytest.mark.parametrize("column", ["type", "kind"])
+def test_types_of_events_that_are_not_streamduels(
+    column: str, shown: str, clicked: str, key: str, tmp_path: Path
+) -> None:
+    rows = events(column, "clicked_position", False, key=key)
+    for row in rows:
+        row[column] = shown if "teams" in row else clicked
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
 
 

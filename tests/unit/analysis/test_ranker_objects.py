@@ -68,6 +68,31 @@ def test_rankers_may_be_in_an_array_beside_the_winner(tmp_path: Path) -> None:
     assert (found.champion, found.duels) == ("x", 600)
 
 
+@pytest.mark.parametrize("names", [("control", "treatment"), ("baseline", "candidate")])
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_rankers_may_have_the_names_of_sides(
+    names: tuple[str, str], suffix: str, tmp_path: Path
+) -> None:
+    log = [
+        {"id": n, "clicks_by_ranker": {names[0]: n % 4 == 0, names[1]: n % 4 > 1}}
+        for n in range(400)
+    ]
+    (pair,) = only(written(tmp_path / f"x.{suffix}", log, f"FORMAT {suffix}")).pairs
+    assert (pair.a, pair.b) == names
+    assert (pair.wins_a, pair.wins_b, pair.ties) == (100, 200, 100)
+
+
+@pytest.mark.parametrize("column", ["winner", "winner_index", "winning_idx"])
+@pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
+def test_a_winner_may_be_a_place_in_an_array(column: str, suffix: str, tmp_path: Path) -> None:
+    log = [
+        {"id": row["id"], "rankers": [row["b"], row["a"]],
+         column: {"b": 0, "a": 1, "tie": None}[winner(row)]}
+        for row in ROWS
+    ]  # fmt: skip
+    check(only(written(tmp_path / f"x.{suffix}", log, f"FORMAT {suffix}")))
+
+
 def test_rankers_may_be_in_an_array_beside_teams(tmp_path: Path) -> None:
     log = [
         {"id": row["id"], "rankers": [row["a"], row["b"]], "teams": row["teams"],

@@ -53,6 +53,11 @@ def test_in_every_format(suffix: str, tmp_path: Path) -> None:
     assert found.clients.clients == len({row["client"] for row in ROWS})
 
 
+def test_each_row_may_have_an_id_of_its_own(tmp_path: Path) -> None:
+    log = [{"id": n, **row} for n, row in enumerate(rows("ranker", "clicks"))]
+    check(only(json_lines(tmp_path / "x.jsonl", log)))
+
+
 def test_rows_that_are_sent_again_count_once(tmp_path: Path) -> None:
     twice = [row for row in rows("ranker", "clicks") for _ in range(2)]
     check(only(json_lines(tmp_path / "x.jsonl", twice)))

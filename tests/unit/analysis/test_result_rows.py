@@ -50,6 +50,12 @@ def test_their_columns_may_be_named(tmp_path: Path) -> None:
     check(only(log, columns=chosen))
 
 
+@pytest.mark.parametrize("rank", ["index", "place", "ordinal"])
+def test_results_of_queries_are_no_ubi(rank: str, tmp_path: Path) -> None:
+    rows = of(BY_NAME, impression_id="query_id", position=rank, ranker="source", user_id="uid")
+    check(only(json_lines(tmp_path / "x.jsonl", [row | {"user_query": "red"} for row in rows])))
+
+
 def test_an_id_may_be_that_of_a_query(tmp_path: Path) -> None:
     rows = [
         {**row, "query_id": row["user_id"][-1], "user_id": row.pop("impression_id")}
