@@ -27,7 +27,7 @@ from streamduel.analysis.examples import examples
 from streamduel.analysis.fields import Chosen
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.inputs import find
-from streamduel.analysis.kinds import Source, check_clicks, source
+from streamduel.analysis.kinds import Source, check_clicks, source, with_list_ids
 from streamduel.analysis.nothing import why_nothing
 from streamduel.analysis.refusing import refused_field
 from streamduel.analysis.report import (
@@ -121,8 +121,9 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> tuple[Counter[str
     sources = []
     for table in found:
         with _naming(table.where):
-            sources.append(source(engine, table, chosen))
+            sources.append(source(engine, table, chosen, alone=len(found) == 1))
     _check_chosen(sources, chosen)
+    sources = with_list_ids(engine, sources)
     check_clicks(engine, sources)
     ignored: Counter[str] = Counter()
     for kind in ("ubi", "solr"):

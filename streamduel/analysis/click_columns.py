@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, plain
+from streamduel.analysis.list_ids import best_id, id_columns
 from streamduel.analysis.names import OF_SIDES
 from streamduel.analysis.tables import Table
 from streamduel.analysis.team_columns import with_teams
@@ -83,9 +84,18 @@ def _with_click_rows(engine: Engine, table: Table, chosen: Chosen) -> Chosen:
             fields = find_columns(list(table.columns), chosen, typed=False).fields
             break
     in_one_table = {"teams", "id"} <= fields.keys() and bool({"rank", "doc"} & fields.keys())
-    if in_one_table and "impression" not in fields:
-        return chosen.plus("impression", fields["id"])  # clicks have the id of their list
-    return chosen
+    if not in_one_table or "impression" in fields:
+        return chosen
+    no_list = f"is_nothing({table.text(fields['teams'])})"
+
+    def lists(column: str) -> str:
+        return f"SELECT {table.text(column)} AS x FROM {table.relation} WHERE NOT {no_list}"
+
+    def clicks(column: str) -> str:
+        return f"SELECT {table.text(column)} AS x FROM {table.relation} WHERE {no_list}"
+
+    ids = [fields["id"], *id_columns(list(table.columns))]
+    return chosen.plus("impression", best_id(engine, ids, lists, clicks))
 
 
 def _reading(engine: Engine, table: Table, clicks: str, teams: str) -> Reading:

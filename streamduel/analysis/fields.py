@@ -179,7 +179,8 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
     taken = {*found.values(), *segments}
     free: dict[str, str] = {}
     objects = {column.rsplit(".", 1)[0] for column in columns if "." in column}
-    for column in sorted(columns, key=lambda each: each.count(".")):  # outer ones first
+    for column in sorted(columns, key=lambda each: (each.count("."), each[:1] == "_")):
+        # Outer ones first, and `id` before the `_id` of a document store.
         if column not in taken and column not in objects:
             free.setdefault(plain(column), column)
     skipped = _skipped(free, found, typed=typed)

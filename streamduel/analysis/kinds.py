@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from streamduel.analysis.click_columns import Doubt, has_click_rows, refusal, settle
+from streamduel.analysis.dull_columns import without_dull
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
 from streamduel.analysis.inner_records import lifted, unwrapped, with_objects
+from streamduel.analysis.list_ids import best_id, id_columns
 from streamduel.analysis.names import CLICK_COUNTS, NAMES, OF_SIDES, RANKERS
 from streamduel.analysis.own_records import are_own, have_own_values, type_column
-from streamduel.analysis.ranker_objects import with_rankers
+from streamduel.analysis.ranker_objects import PAIRS, with_rankers
 from streamduel.analysis.ranker_rows import find_ranker_rows, pairs_of_rows
 from streamduel.analysis.result_objects import (
     by_rank,
@@ -38,7 +40,7 @@ UBI_FIELDS: Final = frozenset(
 OF_OTHER_TABLES: Final = frozenset(
     name
     for field in ("rank", "clicked", "winner", "a", "b", *OF_SIDES)
-    for name in (*NAMES[field], *RANKERS, *CLICK_COUNTS)
+    for name in (*NAMES[field], *RANKERS, *PAIRS, *CLICK_COUNTS)
 )
 """Names of fields that a query of UBI does not have."""
 
@@ -78,8 +80,14 @@ class Source:
     zero_is_no_click: bool = False
 
 
-def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
+def source(engine: Engine, table: Table, chosen: Chosen, *, alone: bool) -> Source:
     """Find out what a table contains.
+
+    Args:
+        engine: for reading.
+        table: the table.
+        chosen: the columns that the user has named.
+        alone: whether the log is this table only; else it may have clicks on lists of another one.
 
     Raises:
         ConfigurationError: nothing in it is recognised.
@@ -105,14 +113,22 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         inner = lifted(table, rows, chosen)
         if inner is None:
             break
-        kept = engine.keep(f"unpacking {table.where}", f"FROM {inner.relation}")
-        table = replace(inner, relation=kept)  # else each value would be unpacked once more
+        table = _kept(engine, inner)
         rows = sample(engine, table)
     if table.is_json:
         table = with_keys(engine, table)
     if not table.columns:
         raise ConfigurationError(why_empty(engine, table))
-    return _of_columns(engine, _with_lists(engine, table, rows, chosen), rows, chosen)
+    table = without_dull(engine, table, chosen)
+    table = _with_lists(engine, table, rows, chosen)
+    return _of_columns(engine, table, rows, chosen if alone else _of_clicks(table, chosen))
+
+
+def _kept(engine: Engine, table: Table) -> Table:
+    """The table with its rows as they are now, which would else be worked out for each field."""
+    return replace(
+        table, relation=engine.keep(f"unpacking {table.where}", f"FROM {table.relation}")
+    )
 
 
 def _with_lists(
@@ -122,16 +138,26 @@ def _with_lists(
     if (results := find_results(rows)) is not None and results.column in table.columns:
         others = [column for column in table.columns if column != results.column]
         if not find_columns(others, chosen, typed=False).tell_winners:
-            return with_lists(table, results)
+            return _kept(engine, with_lists(table, results))
     elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
-        return by_rank(table, *grouped)
+        return _kept(engine, by_rank(table, *grouped))
     elif (by_team := find_team_lists(rows)) is not None and set(by_team) <= table.columns.keys():
-        return by_side(table, *by_team)
+        return _kept(engine, by_side(table, *by_team))
     elif (parts := find_rows(engine, table, chosen)) is not None:
         return one_per_list(engine, table, parts, chosen)
     elif (pair := find_ranker_rows(engine, table, chosen)) is not None:
         return pairs_of_rows(engine, table, pair)
-    return with_rankers(table, rows, chosen) or table
+    pairs = with_rankers(table, rows, chosen)
+    return _kept(engine, pairs) if pairs is not None else table
+
+
+def _of_clicks(table: Table, chosen: Chosen) -> Chosen:
+    """The columns chosen, with the `id` as that of a list if nothing else is known of clicks."""
+    columns = find_columns(list(table.columns), chosen, typed=False)
+    fields = columns.fields
+    if "impression" in fields or columns.tell_winners or not {"rank", "doc"} & fields.keys():
+        return chosen
+    return chosen.plus("impression", fields["id"]) if "id" in fields else chosen
 
 
 def _of_columns(
@@ -143,7 +169,9 @@ def _of_columns(
         # no log of clicks alone, with a type of each event
         typed = type_column(names, rows, chosen)
         columns = find_columns(names, chosen, typed=True)
-        if typed is not None and have_own_values(rows, columns):
+        there = columns.fields.keys()
+        no_link = "teams" in there and there & {"rank", "doc"} and "impression" not in there
+        if typed is not None and have_own_values(rows, columns) and not no_link:
             columns.fields["type"] = typed
             _check(table, columns, rows)
             return Source(table, "typed", columns, rows, chosen=given)
@@ -168,6 +196,32 @@ def check_clicks(engine: Engine, sources: Sequence[Source]) -> None:
         return
     source, doubt = doubts[0]
     raise refusal(source.table.where, doubt)
+
+
+def with_list_ids(engine: Engine, sources: Sequence[Source]) -> list[Source]:
+    """The sources, of which those with lists have the ids that clicks of the others name."""
+    named = " UNION ALL ".join(
+        f"SELECT {each.table.text(each.columns.fields['impression'])} AS x"
+        f" FROM {each.table.relation}"
+        for each in sources
+        if "impression" in each.columns.fields and "teams" not in each.columns.fields
+    )
+    return [_with_list_id(engine, each, named) if named else each for each in sources]
+
+
+def _with_list_id(engine: Engine, source: Source, named: str) -> Source:
+    """The source with the column of ids of which most are among those that clicks name."""
+    fields, table = source.columns.fields, source.table
+    has_lists = {"teams", "id"} <= fields.keys() and not {"rank", "doc"} & fields.keys()
+    if not has_lists or source.kind != "flat" or "id" in source.chosen:
+        return source
+
+    def lists(column: str) -> str:
+        return f"SELECT {table.text(column)} AS x FROM {table.relation}"
+
+    ids = [fields["id"], *id_columns(list(table.columns))]
+    column = best_id(engine, ids, lists, lambda _: named)
+    return replace(source, columns=Columns({**fields, "id": column}, source.columns.segments))
 
 
 def _foreign(rows: Sequence[dict[str, Any]]) -> Literal["ubi", "solr"] | None:

@@ -160,7 +160,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "docs": ("docs", "documents", "docids", "documentids", "results", "resultids", "items",
              "itemids", "hits", "hitids", "ranking", "rankedlist", "rankedresults"),
     "chances": ("chances", "chancesa", "probabilities"),
-    "impression": ("impression", *LIST_IDS),
+    "impression": ("impression", *LIST_IDS, "qid"),
     "rank": ("rank", "position", "pos", "ordinal", "slot",
              *(of + it for it in ("rank", "position", "index") for of in ("clicked", "click")),
              *(it + of for of in ("rank", "position")

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.fields import Chosen, find_columns, plain
-from streamduel.analysis.names import NAMES, RANKERS
+from streamduel.analysis.list_ids import id_columns
+from streamduel.analysis.names import RANKERS
 from streamduel.analysis.ranker_objects import NUMBERS, score_of
 from streamduel.analysis.tables import Table
 
@@ -40,8 +41,9 @@ class Parts(NamedTuple):
 def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | None:
     """The columns of a row for each ranker; None if the rows are something else."""
     names = {plain(column): column for column in reversed(table.columns)}
-    ids = [chosen.columns.get("id", ""), *(names.get(each, "") for each in NAMES["id"])]
-    ids = list(dict.fromkeys(each for each in ids if each in table.columns))
+    ids = [each for each in table.columns if each == chosen.columns.get("id")] or id_columns(
+        list(table.columns)
+    )
     ranker = next((names[each] for each in RANKER if each in names), None)
     numbers = [(field, names[each]) for field, words in NUMBERS for each in words if each in names]
     if not ids or ranker is None or not numbers:

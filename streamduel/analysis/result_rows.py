@@ -8,7 +8,7 @@ from typing import Final
 
 from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.fields import Chosen, find_columns, plain
-from streamduel.analysis.names import CLICK_COUNTS, DONE, NAMES
+from streamduel.analysis.names import CLICK_COUNTS, DONE, NAMES, RANKERS
 from streamduel.analysis.result_objects import TEAMS, Results, with_lists
 from streamduel.analysis.tables import Table
 
@@ -23,6 +23,11 @@ FIELDS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
 }
 """Of each part of a row: the fields with which users name its column, and what others call it."""
 
+OF_RANKERS: Final = frozenset(
+    it + end for it in RANKERS if it != "side" for end in ("", "name", "id")
+)
+"""Names of columns that have rankers, and not sides."""
+
 KEY: Final = ("id", "experiment", "client")
 """Parts that are equal in all rows of a list; the id alone may be that of a query."""
 
@@ -33,6 +38,9 @@ there are at most two teams."""
 SHARE_OF_TWO_TEAMS: Final = 0.5
 """Share of the lists that have two: where each user sees the list of one ranker, none has."""
 
+MAX_TEAMS: Final = 4
+"""Columns that may have the teams, and are looked at one after the other."""
+
 FIRST: Final = 200_000
 """Rows that are looked at. Of a table with more rows, one list in 64 is looked at."""
 
@@ -41,14 +49,18 @@ def find_rows(engine: Engine, table: Table, chosen: Chosen) -> dict[str, str] | 
     """The column of each part of a row for each result; None if the rows are something else."""
     names = {plain(column): column for column in reversed(table.columns)}
     found: dict[str, str] = {}
+    teams: list[str] = []
     for part, (fields, words) in FIELDS.items():
         given = [chosen.columns[field] for field in fields if field in chosen.columns]
         columns = [*given, *(names[word] for word in words if word in names)]
         free = [each for each in columns if each in table.columns and each not in found.values()]
         found.update([(part, each) for each in free[:1]])
+        if part == "teams":
+            teams = free[:MAX_TEAMS]
     if not {"id", "rank", "teams", "clicks"} <= found.keys():
         return None
-    return found if _are_lists(engine, table, found) else None
+    each_team = ({**found, "teams": column} for column in teams)  # `source` may be where users are
+    return next((parts for parts in each_team if _are_lists(engine, table, parts)), None)
 
 
 def _are_lists(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
@@ -103,7 +115,9 @@ def one_per_list(engine: Engine, table: Table, parts: Mapping[str, str], chosen:
 
 
 def _name_rankers(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
-    """Whether the teams are more than two, and so not the sides of a list."""
+    """Whether the teams are rankers, by the name of their column or their number."""
+    if plain(parts["teams"]) in OF_RANKERS:
+        return True
     (teams,) = engine.rows(
         f"SELECT count(DISTINCT {_ranker(table, parts)}) FROM (SELECT * FROM {table.relation}"
         f" LIMIT {FIRST})"

@@ -8,7 +8,7 @@ from typing import Final
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
 from streamduel.analysis.meanings import check_names
-from streamduel.analysis.names import OF_SIDES
+from streamduel.analysis.names import OF_SIDES, PLACES
 from streamduel.errors import ConfigurationError
 from streamduel.section import MAX_ARMS
 
@@ -41,11 +41,12 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
     words = {str(x): side for x, side, is_name in found if is_name}
     names = [str(x) for x, side, _ in found if side == "?"]
     if not names:
-        _check_unnamed(engine, source)
-        if len(words) == len(found) == len(set(words.values())) == 2:
-            a, b = sorted(words, key=words.__getitem__)
-            return a, b
-        return "a", "b"
+        a, b = sorted(words, key=words.__getitem__) if len(words) == 2 else ("a", "b")
+        if len(words) != len(found) or len(set(words.values())) != 2:
+            a, b = "a", "b"
+        if PLACES & {a.lower(), b.lower()}:
+            _check_unnamed(engine, source)
+        return a, b
     check_names(source, field, names)
     if len(words) == len(found) == 2:  # one may be called control
         names = list(words)
