@@ -16,7 +16,7 @@ from streamduel.analysis.tables import Table, read_json
 WON: Final = ("won", "win", "wins", "iswinner", "haswon")
 """What they call the column that says whether it has won: the larger number wins, as of scores."""
 
-NUMBERS: Final = (("clicks", CLICK_COUNTS), ("score", (*SCORES, *WON)))
+NUMBERS: Final = (("clicks", CLICK_COUNTS), ("score", (*WON, *SCORES)))
 """The fields of the numbers of a side, and what logs call such a number of one ranker."""
 
 SHARE: Final = 0.9

@@ -48,12 +48,13 @@ def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | No
     numbers = [(field, names[each]) for field, words in NUMBERS for each in words if each in names]
     if not ids or ranker is None or not numbers:
         return None
-    field, number = numbers[0]
-    others = [column for column in table.columns if column not in {*ids, ranker, number}]
+    used = {*ids, ranker, *(column for _, column in numbers)}
+    others = [column for column in table.columns if column not in used]
     told = find_columns(others, chosen, typed=False)
     if told.tell_winners or {"a", "b", "rank", "doc"} & told.fields.keys():
         return None
-    found = (Parts(each, ranker, number, field) for each in ids)  # one may be that of a row
+    # An id may be that of a row, and a number that of the list.
+    found = (Parts(each, ranker, number, field) for field, number in numbers for each in ids)
     return next((parts for parts in found if _are_pairs(engine, table, parts)), None)
 
 
@@ -63,12 +64,13 @@ def _are_pairs(engine: Engine, table: Table, parts: Parts) -> bool:
         0
     ]
     few = f"AND hash({id_}) % 64 = 0" if total == FIRST else ""
-    (share,) = engine.rows(
-        f"SELECT avg((rankers = 2 AND numbers = 2)::INTEGER) FROM"
-        f" (SELECT count(DISTINCT {ranker}) AS rankers, {_numbers(table, parts)} AS numbers"
+    (share, differ) = engine.rows(
+        f"SELECT avg((rankers = 2 AND numbers = 2)::INTEGER), bool_or(lowest <> highest) FROM"
+        f" (SELECT count(DISTINCT {ranker}) AS rankers, {_numbers(table, parts)} AS numbers,"
+        f" min({table.text(parts.number)}) AS lowest, max({table.text(parts.number)}) AS highest"
         f" FROM {table.relation} WHERE NOT is_nothing({id_}) {few} GROUP BY {id_})"
     )[0]
-    return (share or 0.0) >= SHARE
+    return (share or 0.0) >= SHARE and bool(differ)
 
 
 def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:

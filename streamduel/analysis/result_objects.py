@@ -12,8 +12,8 @@ from streamduel.analysis.tables import OUTER, Table, path_of
 
 TEAMS: Final = (
     "team",
-    "source",
     *(it + end for it in RANKERS for end in ("", "name", "id")),
+    "source",
     *("source" + it for it in RANKERS),
     "attribution",
     "origin",
