@@ -65,7 +65,7 @@ test-programs: $(VENV)/dev.stamp broker-tools program-tools ## Run the tests wit
 test-image: $(VENV)/dev.stamp broker-tools image-tools ## Build the container image, start it, and test it
 	STREAMDUEL_REQUIRE_IMAGE=1 $(PYTEST) tests/image
 
-faults: $(VENV)/dev.stamp broker-tools ## Stage every fault on real brokers, in about 20 minutes; PYTEST_ARGS='…' stages these only
+faults: $(VENV)/dev.stamp broker-tools ## Stage every fault on real brokers, in about half an hour; PYTEST_ARGS='…' stages these only
 	STREAMDUEL_FAULTS=full STREAMDUEL_REQUIRE_KAFKA=1 $(PYTEST) --timeout 3600 -o faulthandler_timeout=3630 \
 		-n 2 --dist load --maxschedchunk 1 \
 		$(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/faults)
