@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,7 +18,7 @@ EITHER: Final = (frozenset({*RANKERS, "team", "source", "origin"}), frozenset(NA
 """Names for the same thing: if one column has several values, the others tell nothing."""
 
 FIRST: Final = 10_000
-"""Rows that are looked at."""
+"""Rows whose rankers are looked at."""
 
 
 def without_dull(engine: Engine, table: Table, chosen: Chosen) -> Table:
@@ -31,22 +32,18 @@ def without_dull(engine: Engine, table: Table, chosen: Chosen) -> Table:
     }
     if not names:
         return table
-    rankers = [table.text(fields[side]) for side in ("a", "b") if side in fields]
-    values = ", ".join(
-        f"count(DISTINCT {table.text(column)}), min({table.text(column)})" for column in names
-    )
-    arms = f"list_distinct(flatten([{', '.join(f'list({each})' for each in rankers)}]))"
-    first = f"(SELECT * FROM {table.relation} LIMIT {FIRST})"
-    row = engine.rows(f"SELECT {arms if rankers else '[]'}, {values} FROM {first}")[0]
-    found = dict(zip(names, zip(row[1::2], row[2::2], strict=True), strict=True))
-    varied = {names[column] for column, (count, _) in found.items() if count > 1}
+    values = ", ".join(f"min({table.text(column)}), max({table.text(column)})" for column in names)
+    row = engine.rows(f"SELECT {values} FROM {table.relation}")[0]  # clicks may be the last rows
+    found = dict(zip(names, zip(row[::2], row[1::2], strict=True), strict=True))
+    varied = {names[column] for column, (least, most) in found.items() if least != most}
+    arms = [table.text(fields[side]) for side in ("a", "b") if side in fields]
     dull = [
         column
-        for column, (count, value) in found.items()
-        if count <= 1
+        for column, (least, most) in found.items()
+        if least == most
         and (
             any(names[column] in same and same & varied for same in EITHER)
-            or (names[column] in TELLING and _tells_nothing(engine, value, row[0]))
+            or (names[column] in TELLING and _tells_nothing(engine, least, table, arms))
         )
     ]
     if not dull:
@@ -57,10 +54,16 @@ def without_dull(engine: Engine, table: Table, chosen: Chosen) -> Table:
     return replace(table, relation=without if outer else table.relation, columns=left)
 
 
-def _tells_nothing(engine: Engine, value: str | None, arms: list[str]) -> bool:
+def _tells_nothing(engine: Engine, value: str | None, table: Table, arms: Sequence[str]) -> bool:
     """Whether the one value of a column is no side, ranker, tie, number or array."""
-    if value is None or value in arms:
-        return value is None
+    if value is None:
+        return True
+    if arms:
+        lists = ", ".join(f"list(DISTINCT {arm})" for arm in arms)
+        first = f"(SELECT * FROM {table.relation} LIMIT {FIRST})"
+        (known,) = engine.rows(f"SELECT flatten([{lists}]) FROM {first}")[0]
+        if value in known:
+            return False
     (is_word,) = engine.rows(
         "SELECT len(entries(x)) = 1 AND side_of(x, NULL, NULL, false) = '?' AND flag(x) IS NULL"
         " AND winner_of(x, NULL, NULL, false) IS NULL AND try_cast(x AS DOUBLE) IS NULL"
