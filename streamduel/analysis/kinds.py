@@ -257,8 +257,12 @@ def _check(table: Table, columns: Columns, rows: Sequence[dict[str, Any]]) -> No
     if why := unfit_header(table, rows):
         raise ConfigurationError(why)
     listed = ", ".join(list(table.columns)[:20])
+    same = ", ".join(f"'{column[:80]}'" for column in table.left_out[:5])
+    left_out = (
+        f" Columns with one value, or none, in all rows are left out: {same}." if same else ""
+    )
     raise ConfigurationError(
         f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins,"
         " clicks or scores of both rankers. Name the columns with --map FIELD=COLUMN, such as --map"
-        f" winner=COLUMN; they are {listed}.{rows_inside(rows) if table.is_json else ''}"
+        f" winner=COLUMN; they are {listed}.{left_out}{rows_inside(rows) if table.is_json else ''}"
     )
