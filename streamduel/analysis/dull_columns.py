@@ -33,10 +33,7 @@ def without_dull(engine: Engine, table: Table, chosen: Chosen) -> Table:
     if not names:
         return table
     values = ", ".join(f"min({table.text(column)}), max({table.text(column)})" for column in names)
-    # All rows: clicks may be the last ones.
-    total, *row = engine.rows(f"SELECT count(*), {values} FROM {table.relation}")[0]
-    if not total:
-        return table
+    row = engine.rows(f"SELECT {values} FROM {table.relation}")[0]  # clicks may be the last rows
     found = dict(zip(names, zip(row[::2], row[1::2], strict=True), strict=True))
     varied = {names[column] for column, (least, most) in found.items() if least != most}
     arms = [table.text(fields[side]) for side in ("a", "b") if side in fields]
@@ -54,8 +51,7 @@ def without_dull(engine: Engine, table: Table, chosen: Chosen) -> Table:
     left = {column: kind for column, kind in table.columns.items() if column not in dull}
     outer = [name(column) for column in dull if not table.is_json and "." not in column]
     without = f"(SELECT * EXCLUDE ({', '.join(outer)}) FROM {table.relation})"
-    relation = without if outer else table.relation
-    return replace(table, relation=relation, columns=left, left_out=dull)
+    return replace(table, relation=without if outer else table.relation, columns=left)
 
 
 def _tells_nothing(engine: Engine, value: str | None, table: Table, arms: Sequence[str]) -> bool:

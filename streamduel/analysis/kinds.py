@@ -52,6 +52,10 @@ NUMBERS_OF_SIDES: Final = 10_000
 """Rows in which the names of the sides are looked for."""
 
 
+class UnrecognisedError(ConfigurationError):
+    """No duel and no click can be found in a table."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A table with the meaning of its columns.
@@ -109,6 +113,13 @@ def source(engine: Engine, table: Table, chosen: Chosen, *, alone: bool) -> Sour
         return Source(table, kind, Columns({}, []), rows)
     if table.is_json and are_own(rows, chosen):
         return Source(table, "own", own_columns(chosen), rows)
+    return _of_another(engine, table, rows, chosen, alone=alone)
+
+
+def _of_another(
+    engine: Engine, table: Table, rows: Sequence[dict[str, Any]], chosen: Chosen, *, alone: bool
+) -> Source:
+    """A table that streamduel has not written; see `source`."""
     for _ in range(MAX_LEVELS):
         inner = lifted(table, rows, chosen)
         if inner is None:
@@ -119,9 +130,18 @@ def source(engine: Engine, table: Table, chosen: Chosen, *, alone: bool) -> Sour
         table = with_keys(engine, table)
     if not table.columns:
         raise ConfigurationError(why_empty(engine, table))
-    table = without_dull(engine, table, chosen)
-    table = _with_lists(engine, table, rows, chosen)
-    return _of_columns(engine, table, rows, chosen if alone else _of_clicks(table, chosen))
+
+    def read(some: Table) -> Source:
+        some = _with_lists(engine, some, rows, chosen)
+        return _of_columns(engine, some, rows, chosen if alone else _of_clicks(some, chosen))
+
+    lean = without_dull(engine, table, chosen)
+    try:
+        return read(lean)
+    except UnrecognisedError:
+        if lean is table:
+            raise
+    return read(table)  # what it says of the whole table is clearer
 
 
 def _kept(engine: Engine, table: Table) -> Table:
@@ -163,7 +183,7 @@ def _of_clicks(table: Table, chosen: Chosen) -> Chosen:
 def _of_columns(
     engine: Engine, table: Table, rows: Sequence[dict[str, Any]], chosen: Chosen
 ) -> Source:
-    """A table that streamduel has not written, by the names and values of its columns."""
+    """A table with a row for each list, duel or click, by the names and values of its columns."""
     given, names = frozenset(chosen.columns), list(table.columns)
     if "impression" not in find_columns(names, chosen, typed=False).fields:
         # no log of clicks alone, with a type of each event
@@ -257,12 +277,8 @@ def _check(table: Table, columns: Columns, rows: Sequence[dict[str, Any]]) -> No
     if why := unfit_header(table, rows):
         raise ConfigurationError(why)
     listed = ", ".join(list(table.columns)[:20])
-    same = ", ".join(f"'{column[:80]}'" for column in table.left_out[:5])
-    left_out = (
-        f" Columns with one value, or none, in all rows are left out: {same}." if same else ""
-    )
-    raise ConfigurationError(
+    raise UnrecognisedError(
         f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins,"
         " clicks or scores of both rankers. Name the columns with --map FIELD=COLUMN, such as --map"
-        f" winner=COLUMN; they are {listed}.{left_out}{rows_inside(rows) if table.is_json else ''}"
+        f" winner=COLUMN; they are {listed}.{rows_inside(rows) if table.is_json else ''}"
     )

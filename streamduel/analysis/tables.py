@@ -55,7 +55,6 @@ class Table:
         where: the file or the query, for error sentences.
         whole: of files of JSON, what is after FROM with the rows that are too large.
         lines: the first lines of CSV.
-        left_out: columns that tell nothing.
     """
 
     relation: str
@@ -64,7 +63,6 @@ class Table:
     where: str
     whole: str = ""
     lines: Sequence[str] = ()
-    left_out: Sequence[str] = ()
 
     def text(self, column: str, *, quotes: bool = False) -> str:
         """The value of a column as text, in SQL; arrays and objects are JSON.

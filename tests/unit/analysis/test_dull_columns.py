@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from streamduel.errors import ConfigurationError
 from tests.unit.analysis.exports import (
     ROWS,
     SHAPES,
@@ -72,9 +71,3 @@ def test_types_of_events_are_in_the_column_with_several(tmp_path: Path) -> None:
             for rank in row["clicks"]
         ]
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
-
-
-def test_they_are_named_where_nothing_else_is_recognised(tmp_path: Path) -> None:
-    log = json_lines(tmp_path / "x.jsonl", [{"left": "x", "right": "y", "result": "ok"}] * 5)
-    with pytest.raises(ConfigurationError, match=r"in all rows are left out: 'result'\."):
-        only(log)
