@@ -65,8 +65,8 @@ def lifted(table: Table, rows: Sequence[Row], chosen: Chosen) -> Table | None:
     """The table with the fields of an object that holds the record beside those around it.
 
     Its arrays and objects are then where those of other logs are. Where both have a field of the
-    same name, the record counts; but if what is around it tells of rankers or clicks, that is the
-    record. An object of which the user has named a field stays as it is.
+    same name, the one around it counts, unless only the object tells of rankers or clicks. An
+    object of which the user has named a field stays as it is.
     """
     for column in _columns(rows):
         values = [value for row in rows if (value := row.get(column)) is not None]
@@ -77,11 +77,32 @@ def lifted(table: Table, rows: Sequence[Row], chosen: Chosen) -> Table | None:
             continue
         around = f"json_merge_patch(json, json_object({quoted(column)}, NULL))"
         inner = f"coalesce(json -> {quoted(path_of(column))}, '{{}}')"
-        others = [each for each in _columns(rows) if each != column]
-        told = find_columns(others, Chosen([]), typed=False).fields.keys()
-        order = (inner, around) if told & (OF_LISTS | OF_LISTS_ONLY) else (around, inner)
+        others = [{key: row[key] for key in row if key != column} for row in rows]
+        is_record = _may_tell(values) and not _told(others)
+        order = (around, inner) if is_record else (inner, around)
         return _of_json(table, f"json_merge_patch({', '.join(order)})")
     return None
+
+
+def _told(rows: Sequence[Row]) -> bool:
+    """Whether some fields tell of rankers, lists or clicks.
+
+    >>> _told([{"query_id": "q-1", "results": []}]), _told([{"offset": 7, "headers": []}])
+    (True, False)
+    """
+    told = find_columns(_columns(rows), Chosen([]), typed=False).fields.keys()
+    return bool(told & {*OF_LISTS, *OF_LISTS_ONLY, "docs"})
+
+
+def _may_tell(rows: Sequence[Row]) -> bool:
+    """Whether some fields may do so: also those of a ranker alone, arrays and objects.
+
+    >>> _may_tell([{"id": "q-1", "scores": {"ltr": 2}}]), _may_tell([{"id": "phone-1"}])
+    (True, False)
+    """
+    of_ranker = any(plain(column) in {"ranker", "model", "arm"} for column in _columns(rows))
+    inner = (isinstance(value, list | dict) for row in rows for value in row.values())
+    return _told(rows) or of_ranker or any(inner)
 
 
 def _object_of(value: object) -> Row | None:

@@ -104,6 +104,11 @@ def test_a_record_of_another_program_may_be_in_an_object(
     check(only(written(tmp_path / f"x.{suffix}", rows, f"FORMAT {suffix}")))
 
 
+def test_an_object_beside_the_record_does_not_count(tmp_path: Path) -> None:
+    rows = [{**in_results(row), "context": {"id": "phone", "locale": "de"}} for row in ROWS]
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
 def test_a_field_of_an_object_may_be_named(tmp_path: Path) -> None:
     rows = [
         {"id": row["id"], "data": {"x": row["a"], "y": row["b"], "z": row.get(winner(row))}}
