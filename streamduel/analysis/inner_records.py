@@ -61,7 +61,7 @@ def with_objects(table: Table, rows: Sequence[Row]) -> Table | None:
     return _of_json(table, f"json_merge_patch(json, json_object({', '.join(parts)}))")
 
 
-def lifted(table: Table, rows: Sequence[Row], chosen: Chosen) -> Table | None:
+def unnested(table: Table, rows: Sequence[Row], chosen: Chosen) -> Table | None:
     """The table with the fields of an object that holds the record beside those around it.
 
     Its arrays and objects are then where those of other logs are. Where both have a field of the

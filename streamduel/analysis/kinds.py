@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from streamduel.analysis.click_columns import Doubt, has_click_rows, refusal, settle
-from streamduel.analysis.dull_columns import without_dull
+from streamduel.analysis.constant_columns import without_constants
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
-from streamduel.analysis.inner_records import lifted, unwrapped, with_objects
+from streamduel.analysis.inner_records import unnested, unwrapped, with_objects
 from streamduel.analysis.list_ids import best_id, id_columns
 from streamduel.analysis.names import CLICK_COUNTS, NAMES, OF_SIDES, RANKERS
 from streamduel.analysis.own_records import are_own, have_own_values, type_column
@@ -38,10 +38,8 @@ UBI_FIELDS: Final = frozenset(
 """Fields of the queries and events of UBI; one of them and `query_id` are enough."""
 
 OF_OTHER_TABLES: Final = frozenset(
-    name
-    for field in ("rank", "clicked", "winner", "a", "b", *OF_SIDES)
-    for name in (*NAMES[field], *RANKERS, *PAIRS, *CLICK_COUNTS)
-)
+    name for field in ("rank", "clicked", "winner", "a", "b", *OF_SIDES) for name in NAMES[field]
+) | {*RANKERS, *PAIRS, *CLICK_COUNTS}
 """Names of fields that a query of UBI does not have."""
 
 FOREIGN_SHARE: Final = 0.1
@@ -121,10 +119,10 @@ def _of_another(
 ) -> Source:
     """A table that streamduel has not written; see `source`."""
     for _ in range(MAX_LEVELS):
-        inner = lifted(table, rows, chosen)
+        inner = unnested(table, rows, chosen)
         if inner is None:
             break
-        table = _kept(engine, inner)
+        table = _materialized(engine, inner)
         rows = sample(engine, table)
     if table.is_json:
         table = with_keys(engine, table)
@@ -135,16 +133,16 @@ def _of_another(
         some = _with_lists(engine, some, rows, chosen)
         return _of_columns(engine, some, rows, chosen if alone else _of_clicks(some, chosen))
 
-    lean = without_dull(engine, table, chosen)
+    reduced = without_constants(engine, table, chosen)
     try:
-        return read(lean)
+        return read(reduced)
     except UnrecognisedError:
-        if lean is table:
+        if reduced is table:
             raise
     return read(table)  # what it says of the whole table is clearer
 
 
-def _kept(engine: Engine, table: Table) -> Table:
+def _materialized(engine: Engine, table: Table) -> Table:
     """The table with its rows as they are now, which would else be worked out for each field."""
     return replace(
         table, relation=engine.keep(f"unpacking {table.where}", f"FROM {table.relation}")
@@ -158,17 +156,17 @@ def _with_lists(
     if (results := find_results(rows)) is not None and results.column in table.columns:
         others = [column for column in table.columns if column != results.column]
         if not find_columns(others, chosen, typed=False).tell_winners:
-            return _kept(engine, with_lists(table, results))
+            return _materialized(engine, with_lists(table, results))
     elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
-        return _kept(engine, by_rank(table, *grouped))
+        return _materialized(engine, by_rank(table, *grouped))
     elif (by_team := find_team_lists(rows)) is not None and set(by_team) <= table.columns.keys():
-        return _kept(engine, by_side(table, *by_team))
+        return _materialized(engine, by_side(table, *by_team))
     elif (parts := find_rows(engine, table, chosen)) is not None:
         return one_per_list(engine, table, parts, chosen)
     elif (pair := find_ranker_rows(engine, table, chosen)) is not None:
         return pairs_of_rows(engine, table, pair)
     pairs = with_rankers(table, rows, chosen)
-    return _kept(engine, pairs) if pairs is not None else table
+    return _materialized(engine, pairs) if pairs is not None else table
 
 
 def _of_clicks(table: Table, chosen: Chosen) -> Chosen:

@@ -1,4 +1,4 @@
-"""Columns with the name of a field that tell nothing: each row has the same word, or none."""
+"""Columns with the name of a field that have the same word, or none, in each row."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from streamduel.analysis.fields import Chosen, find_columns, plain
 from streamduel.analysis.names import NAMES, RANKERS
 from streamduel.analysis.tables import Table
 
-TELLING: Final = frozenset({*NAMES["winner"], *NAMES["teams"]})
+VARYING: Final = frozenset({*NAMES["winner"], *NAMES["teams"]})
 """Names of fields that have at least two values, such as `result`; some logs have it `ok`."""
 
-EITHER: Final = (frozenset({*RANKERS, "team", "source", "origin"}), frozenset(NAMES["action"]))
-"""Names for the same thing: if one column has several values, the others tell nothing."""
+SYNONYMS: Final = (frozenset({*RANKERS, "team", "source", "origin"}), frozenset(NAMES["action"]))
+"""Names for the same thing: if one column has several values, constant ones tell nothing."""
 
 FIRST: Final = 10_000
 """Rows whose rankers are looked at."""
 
 
-def without_dull(engine: Engine, table: Table, chosen: Chosen) -> Table:
-    """The table without the columns that tell nothing and that a field may be looked for in."""
+def without_constants(engine: Engine, table: Table, chosen: Chosen) -> Table:
+    """The table without constant columns that would be taken for a field."""
     fields = find_columns(list(table.columns), chosen, typed=False).fields
     kept = {*chosen.wanted, *(fields.get(side, "") for side in ("a", "b"))}
     names = {
         column: plain(column)
         for column in table.columns
-        if column not in kept and plain(column) in TELLING.union(*EITHER)
+        if column not in kept and plain(column) in VARYING.union(*SYNONYMS)
     }
     if not names:
         return table
@@ -37,19 +37,19 @@ def without_dull(engine: Engine, table: Table, chosen: Chosen) -> Table:
     found = dict(zip(names, zip(row[::2], row[1::2], strict=True), strict=True))
     varied = {names[column] for column, (least, most) in found.items() if least != most}
     arms = [table.text(fields[side]) for side in ("a", "b") if side in fields]
-    dull = [
+    constant = [
         column
         for column, (least, most) in found.items()
         if least == most
         and (
-            any(names[column] in same and same & varied for same in EITHER)
-            or (names[column] in TELLING and _tells_nothing(engine, least, table, arms))
+            any(names[column] in same and same & varied for same in SYNONYMS)
+            or (names[column] in VARYING and _tells_nothing(engine, least, table, arms))
         )
     ]
-    if not dull:
+    if not constant:
         return table
-    left = {column: kind for column, kind in table.columns.items() if column not in dull}
-    outer = [name(column) for column in dull if not table.is_json and "." not in column]
+    left = {column: kind for column, kind in table.columns.items() if column not in constant}
+    outer = [name(column) for column in constant if not table.is_json and "." not in column]
     without = f"(SELECT * EXCLUDE ({', '.join(outer)}) FROM {table.relation})"
     return replace(table, relation=without if outer else table.relation, columns=left)
 

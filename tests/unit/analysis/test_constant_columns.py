@@ -18,7 +18,7 @@ from tests.unit.analysis.exports import (
     written,
 )
 
-DULL: Row = {"result": "ok", "choice": None, "team": "search", "method": "team_draft"}
+CONSTANTS: Row = {"result": "ok", "choice": None, "team": "search", "method": "team_draft"}
 
 
 def result_rows() -> list[Row]:
@@ -43,7 +43,7 @@ LOGS: dict[str, Callable[[], list[Row]]] = {
 @pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
 @pytest.mark.parametrize("log", LOGS)
 def test_they_are_left_out(log: str, suffix: str, tmp_path: Path) -> None:
-    rows = [{**DULL, **row} for row in LOGS[log]()]
+    rows = [{**CONSTANTS, **row} for row in LOGS[log]()]
     check(only(written(tmp_path / f"x.{suffix}", rows, f"FORMAT {suffix}")))
 
 
