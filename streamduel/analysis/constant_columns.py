@@ -11,8 +11,13 @@ from streamduel.analysis.fields import Chosen, find_columns, plain
 from streamduel.analysis.names import NAMES, RANKERS
 from streamduel.analysis.tables import Table
 
-VARYING: Final = frozenset({*NAMES["winner"], *NAMES["teams"]})
-"""Names of fields that have at least two values, such as `result`; some logs have it `ok`."""
+AMBIGUOUS: Final = frozenset(
+    {
+        "result", "outcome", "choice", "vote", "verdict", "team", "assignment", "assignments",
+        "attribution", "interleaving", "sources",
+    }
+)  # fmt: skip
+"""Names of winners and teams that logs also use for other things, such as `result` with `ok`."""
 
 SYNONYMS: Final = (frozenset({*RANKERS, "team", "source", "origin"}), frozenset(NAMES["action"]))
 """Names for the same thing: if one column has several values, constant ones tell nothing."""
@@ -28,12 +33,15 @@ def without_constants(engine: Engine, table: Table, chosen: Chosen) -> Table:
     names = {
         column: plain(column)
         for column in table.columns
-        if column not in kept and plain(column) in VARYING.union(*SYNONYMS)
+        if column not in kept and plain(column) in AMBIGUOUS.union(*SYNONYMS)
     }
     if not names:
         return table
     values = ", ".join(f"min({table.text(column)}), max({table.text(column)})" for column in names)
-    row = engine.rows(f"SELECT {values} FROM {table.relation}")[0]  # clicks may be the last rows
+    # All rows: clicks may be the last ones.
+    total, *row = engine.rows(f"SELECT count(*), {values} FROM {table.relation}")[0]
+    if not total:
+        return table
     found = dict(zip(names, zip(row[::2], row[1::2], strict=True), strict=True))
     varied = {names[column] for column, (least, most) in found.items() if least != most}
     arms = [table.text(fields[side]) for side in ("a", "b") if side in fields]
@@ -43,7 +51,7 @@ def without_constants(engine: Engine, table: Table, chosen: Chosen) -> Table:
         if least == most
         and (
             any(names[column] in same and same & varied for same in SYNONYMS)
-            or (names[column] in VARYING and _tells_nothing(engine, least, table, arms))
+            or (names[column] in AMBIGUOUS and _tells_nothing(engine, least, table, arms))
         )
     ]
     if not constant:

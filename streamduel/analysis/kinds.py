@@ -50,10 +50,6 @@ NUMBERS_OF_SIDES: Final = 10_000
 """Rows in which the names of the sides are looked for."""
 
 
-class UnrecognisedError(ConfigurationError):
-    """No duel and no click can be found in a table."""
-
-
 @dataclass(frozen=True)
 class Source:
     """A table with the meaning of its columns.
@@ -129,17 +125,9 @@ def _of_another(
     if not table.columns:
         raise ConfigurationError(why_empty(engine, table))
 
-    def read(some: Table) -> Source:
-        some = _with_lists(engine, some, rows, chosen)
-        return _of_columns(engine, some, rows, chosen if alone else _of_clicks(some, chosen))
-
-    reduced = without_constants(engine, table, chosen)
-    try:
-        return read(reduced)
-    except UnrecognisedError:
-        if reduced is table:
-            raise
-    return read(table)  # what it says of the whole table is clearer
+    table = without_constants(engine, table, chosen)
+    table = _with_lists(engine, table, rows, chosen)
+    return _of_columns(engine, table, rows, chosen if alone else _of_clicks(table, chosen))
 
 
 def _materialized(engine: Engine, table: Table) -> Table:
@@ -275,7 +263,7 @@ def _check(table: Table, columns: Columns, rows: Sequence[dict[str, Any]]) -> No
     if why := unfit_header(table, rows):
         raise ConfigurationError(why)
     listed = ", ".join(list(table.columns)[:20])
-    raise UnrecognisedError(
+    raise ConfigurationError(
         f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins,"
         " clicks or scores of both rankers. Name the columns with --map FIELD=COLUMN, such as --map"
         f" winner=COLUMN; they are {listed}.{rows_inside(rows) if table.is_json else ''}"
