@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import pytest
@@ -44,9 +45,6 @@ class Polled:
         if not 0 <= number <= MOST:
             raise ValueError(f"num_messages must be between 0 and {MOST} (1M)")
         return []
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class Closable:
@@ -116,56 +114,26 @@ def test_a_closed_consumer_closes_its_admin_client() -> None:
     assert not consumer.connected
 
 
-class Rebalanced(Polled):
-    """A consumer of a group, with records and behind them a decision of the group."""
-
-    def __init__(self) -> None:
-        super().__init__(message(offset=5))
-        self.calls: list[str] = []
-        self._revoked: Any = None
-        self._batches = 2
-
-    def subscribe(self, _topics: Any, *, on_revoke: Any, **_others: Any) -> None:
-        self._revoked = on_revoke
-
-    def consume(self, number: int, _seconds: float) -> list[Message[Any, Any]]:
-        self._batches -= 1
-        if self._batches >= 0:
-            return [message(offset=5)] * number
-        self._revoked(self, [])
-        return []
-
-    def unsubscribe(self) -> None:
-        self.calls.append("unsubscribe")
-
-    def close(self) -> None:
-        self.calls.append("close")
-
-
-class Heard:
-    """A listener."""
-
-    def __init__(self, calls: list[str]) -> None:
-        self._calls = calls
-
-    def assigned(self, _partitions: Any, _group: Any) -> None:
-        raise AssertionError
-
-    def revoked(self) -> None:
-        self._calls.append("revoked")
-
-
-def test_decisions_of_the_group_are_handled_before_the_consumer_closes() -> None:
-    polled: Any = Rebalanced()
+def test_a_consumer_is_destroyed_and_librdkafka_does_not_close_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`close` would call the rebalance callback, which can wait permanently for the group."""
+    closed: list[Polled] = []
+    monkeypatch.setattr(Polled, "close", closed.append, raising=False)
+    polled = Polled(message(offset=5))
+    destroyed = weakref.ref(polled)
     closable: Any = Closable()
     member = Membership(
         instance="a", session_timeout_ms=6000, heartbeat_ms=2000, max_poll_interval_ms=6000
     )
     options = ConsumerOptions(membership=member)
-    consumer = ConfluentConsumer(polled, closable, Brokers(), closable, options, Errors())
-    consumer.subscribe("clicks", Heard(polled.calls))
-    consumer.close()
-    assert polled.calls == ["revoked", "unsubscribe", "close"]
+    opened: Any = ConfluentConsumer(polled, closable, Brokers(), closable, options, Errors())  # type: ignore[arg-type]
+    del polled
+    opened.assign({AT: 5})
+    opened.close()
+    assert destroyed() is None
+    assert not closed
+    opened.close()
 
 
 class Unended:

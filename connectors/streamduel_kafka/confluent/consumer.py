@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
@@ -31,12 +29,6 @@ log = structlog.stdlib.get_logger(__name__)
 
 CLOSE_SECONDS: Final = 3.0
 """librdkafka has no limit of its own."""
-
-SETTLE_SECONDS: Final = 1.0
-"""Dropping the records that are fetched takes some ten milliseconds."""
-
-DROPPED: Final = 1000
-"""Records that are dropped at once."""
 
 CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKERS_DOWN})
 """Errors that librdkafka reports, and after which it continues by itself."""
@@ -88,8 +80,6 @@ class ConfluentConsumer:
         """See the protocol."""
 
         def assigned(consumer: Consumer, places: list[Place]) -> None:
-            if self._closing:  # a closed consumer accepts no calls
-                return
             if any(each.topic != topic for each in places):
                 # A static member gets what its predecessor had, whatever it subscribes to.
                 consumer.assign([])
@@ -319,30 +309,22 @@ class ConfluentConsumer:
         self._newest_topics.note(topic, found)
         return found.id if found is not None else None
 
-    def _settle(self) -> None:
-        """Handle the decisions of the group that have arrived.
-
-        One that is left for librdkafka's `close` can block it permanently, and with it all threads:
-        the callback then waits for the group's thread, which has ended, and holds Python's lock.
-        """
-        deadline = time.monotonic() + SETTLE_SECONDS
-        self._positions.hold(self._positions.assigned)
-        while self._consumer.consume(DROPPED, 0) and time.monotonic() < deadline:
-            pass  # records before a decision, which a successor reads again
-        if not self._positions.assigned:  # else a static member would leave its group
-            self._consumer.unsubscribe()
-            self._consumer.poll(0)
-
     def close(self) -> None:
-        """See the protocol."""
+        """See the protocol.
+
+        Defect: librdkafka's own `close` calls the rebalance callback for decisions of the group
+        that have not been polled. The callback can wait permanently for the group, which has
+        ended, and holds Python's lock. Destroying the consumer ends it without callbacks. A static
+        member leaves its group with neither.
+        """
         if self._closing:
             return
-        self._unread.close()
-        if self._options.membership is not None:
-            with contextlib.suppress(errors.KafkaError), translating():
-                self._settle()
         self._closing = True
-        closer = threading.Thread(target=self._consumer.close, name="closing", daemon=True)
+        self._unread.close()
+        self._positions.close()
+        last_reference = [self._consumer]
+        del self._consumer
+        closer = threading.Thread(target=last_reference.clear, name="closing", daemon=True)
         closer.start()
         closer.join(CLOSE_SECONDS)
         self._admin.close()

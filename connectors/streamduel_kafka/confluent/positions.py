@@ -150,3 +150,7 @@ class Positions:
         if records:
             self._next[at] = records[-1].offset + 1
         return records
+
+    def close(self) -> None:
+        """Give up the reference to the consumer: librdkafka destroys it with the last one."""
+        del self._consumer
