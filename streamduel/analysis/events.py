@@ -34,7 +34,7 @@ CREATE TABLE events (
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
     docs VARCHAR[], impression UHUGEINT, rank BIGINT, doc VARCHAR, action VARCHAR, arm VARCHAR,
     ts BIGINT, client UHUGEINT, segment VARCHAR, query VARCHAR,
-    detail VARCHAR, actor VARCHAR, unusable VARCHAR
+    detail VARCHAR, actor VARCHAR, applied_arms VARCHAR[], unusable VARCHAR
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
 CREATE TABLE other_clients (col VARCHAR); -- columns that may hold the clients
@@ -85,7 +85,8 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
         " coalesce(is_numbered, false),"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
         " impression, rank, doc, action, arm, ts, client, segment, query,"
-        " detail, actor, left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem IS"
+        " detail, actor, applied_arms,"
+        " left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem IS"
         " NOT NULL THEN coalesce(rejected, CASE problem WHEN 'winner' THEN winner_text WHEN 'teams'"
         " THEN teams_text WHEN 'clicks' THEN clicks_text WHEN 'counts' THEN counts_text END) END,"
         " 100)"
@@ -223,7 +224,8 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
-      detail, actor, misfit, rejected, winner AS winner_text, teams AS teams_text, ts AS ts_text,
+      detail, actor, applied_arms, misfit, rejected,
+      winner AS winner_text, teams AS teams_text, ts AS ts_text,
       concat_ws(' / ', wins_a, wins_b, ties) AS counts_text,
       coalesce(clicked_docs, clicks) AS clicks_text"""
 
@@ -296,7 +298,8 @@ def _segment(source: Source) -> str:
 def _control(source: Source) -> str:
     """What a control record changes, and who acts; only streamduel's own logs have them."""
     if source.kind != "own":
-        return "NULL::VARCHAR AS detail, NULL::VARCHAR AS actor"
+        nothing = "NULL::VARCHAR"
+        return f"{nothing} AS detail, {nothing} AS actor, {nothing}[] AS applied_arms"
     text = source.table.text
     details = {
         "text": text("text"),
@@ -310,9 +313,12 @@ def _control(source: Source) -> str:
         if fields
     )
     detail = f"CASE {text('action')} {cases} END"
+    applied = f"json_extract_string({text('settings', quotes=True)}, '$.arms[*]')"
+    is_control = f"{text('type')} = 'control'"
     return (
-        f"CASE WHEN {text('type')} = 'control' THEN {detail} END AS detail,"
-        f" CASE WHEN {text('type')} = 'control' THEN left({text('actor')}, {MAX_NAME}) END AS actor"
+        f"CASE WHEN {is_control} THEN {detail} END AS detail,"
+        f" CASE WHEN {is_control} THEN left({text('actor')}, {MAX_NAME}) END AS actor,"
+        f" CASE WHEN {is_control} AND {text('action')} = 'apply' THEN {applied} END AS applied_arms"
     )
 
 

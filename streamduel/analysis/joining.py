@@ -74,17 +74,9 @@ def _leave_out(engine: Engine, experiment: str | None) -> None:
         """
         CREATE TABLE resets AS
         SELECT experiment, max(ts) AS ts, max(rowid) AS row FROM events
-        WHERE kind = 'control' AND action = 'reset' GROUP BY experiment
-        """,
-    )
-    engine.run(
-        "looking for retired arms",
-        """
-        CREATE TABLE retired AS
-        SELECT experiment, arm, max((coalesce(ts, 0), rowid)) AS moment FROM events
-        WHERE kind = 'control' AND action IN ('add_arm', 'retire_arm') AND problem IS NULL
-        GROUP BY experiment, arm
-        HAVING arg_max(action, (coalesce(ts, 0), rowid)) = 'retire_arm'
+        WHERE kind = 'control' AND action = 'reset' AND problem IS NULL
+          AND rowid NOT IN (SELECT row FROM duplicates)
+        GROUP BY experiment
         """,
     )
     engine.run(
@@ -215,13 +207,14 @@ def _leave_out_rare_names(engine: Engine) -> None:
 
 def _choose_arms(engine: Engine) -> None:
     """Make the table `arms`, without those that are misspelt or retired."""
+    _find_retired(engine)
     engine.run(
         "looking for arms that must stay",
         f"""
         CREATE TABLE competing AS
         SELECT experiment, arm, moment, moment IS NOT NULL AND count(*) OVER (
                 PARTITION BY experiment) - row_number() OVER (
-                PARTITION BY experiment ORDER BY moment NULLS LAST) < {MIN_ARMS} AS must_stay
+                PARTITION BY experiment ORDER BY moment NULLS LAST, arm) < {MIN_ARMS} AS must_stay
         FROM arm_records LEFT JOIN retired USING (experiment, arm)
         WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
           AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM rare_arms)
@@ -233,6 +226,34 @@ def _choose_arms(engine: Engine) -> None:
         CREATE TABLE arms AS
         SELECT experiment, arm, row_number() OVER (PARTITION BY experiment ORDER BY arm) - 1 AS i
         FROM competing WHERE moment IS NULL OR must_stay
+        """,
+    )
+
+
+def _find_retired(engine: Engine) -> None:
+    """Make the table `retired`: arms, and the moment of their last change.
+
+    The list of arms of an `apply` retires those that it leaves out.
+    """
+    controls = (
+        "e.kind = 'control' AND e.problem IS NULL AND e.rowid NOT IN (SELECT row FROM duplicates)"
+    )
+    engine.run(
+        "looking for retired arms",
+        f"""
+        CREATE TABLE retired AS
+        WITH changes AS (
+            SELECT experiment, arm, action = 'retire_arm' AS is_retired,
+                (coalesce(ts, 0), e.rowid) AS moment
+            FROM events AS e WHERE {controls} AND action IN ('add_arm', 'retire_arm')
+            UNION ALL
+            SELECT experiment, r.arm, NOT list_contains(e.applied_arms, r.arm),
+                (coalesce(ts, 0), e.rowid)
+            FROM events AS e JOIN arm_records AS r USING (experiment)
+            WHERE {controls} AND action = 'apply' AND len(e.applied_arms) > 0
+        )
+        SELECT experiment, arm, max(moment) AS moment FROM changes
+        GROUP BY experiment, arm HAVING arg_max(is_retired, moment)
         """,
     )
 

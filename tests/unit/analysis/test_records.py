@@ -76,6 +76,32 @@ def test_a_retired_arm_takes_its_duels_along(tmp_path: Path) -> None:
     assert only(json_lines(tmp_path / "y.json", added)).arms == ["bm25", "ltr", "old"]
 
 
+def test_the_arms_of_an_applied_configuration_are_those_that_stay(tmp_path: Path) -> None:
+    applied = {**control("apply", 500), "settings": {"arms": ["bm25", "ltr"]}}
+    rows = [*duels(150, "b"), *duels(150, "a", b="old"), applied]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert found.arms == ["bm25", "ltr"]
+    again = {**control("apply", 600), "settings": {"arms": ["bm25", "ltr", "old"]}}
+    other = {**control("apply", 700), "settings": {"decide_every": 5}}
+    added = json_lines(tmp_path / "y.json", [*rows, again, other])
+    assert only(added).arms == ["bm25", "ltr", "old"]
+
+
+@pytest.mark.parametrize("action", ["reset", "retire_arm"])
+@pytest.mark.parametrize(
+    "refused", [{"id": "bm25-ltr-7"}, {"actor": 5}, {"id": ""}], ids=["duplicate", "actor", "id"]
+)
+def test_a_control_record_that_the_service_refuses_changes_nothing(
+    action: str, refused: Row, tmp_path: Path
+) -> None:
+    change = {**control(action, 600, "old"), **refused}
+    rows = [*duels(150, "b"), *duels(150, "a", b="old"), change]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert found.arms == ["bm25", "ltr", "old"]
+    assert found.duels == 300
+    assert found.tallies["duplicate"] + found.tallies["dead_letter"] == 1
+
+
 @pytest.mark.parametrize(
     ("after", "outcome"),
     [(0, "accepted"), (600_000, "accepted"), (600_001, "late"), (-600_000, "accepted"),
