@@ -20,6 +20,7 @@ from streamduel.analysis.counting import (
     Rules,
     count,
     make_views,
+    that_count,
 )
 from streamduel.analysis.days import days
 from streamduel.analysis.engine import MEMORY, Engine, Progress, quoted, silent
@@ -245,7 +246,7 @@ def _experiment(
     """Everything about one experiment."""
     counts = counted[request.credit]
     judged = Judged(counts, request.rules)
-    finding, clients = judged.finding(arms), _clients(engine, name, judged)
+    finding, clients = judged.finding(arms), _clients(engine, name, judged, request)
     # Functions whose outcomes are equal have the same counts.
     distinct = {each: _sensitivity(each, arms, request.rules) for each in set(counted.values())}
     by_credit = {credit: distinct[each] for credit, each in counted.items()}
@@ -274,11 +275,14 @@ def _sensitivity(counts: Counts, arms: list[str], rules: Rules) -> Sensitivity:
     return Sensitivity(**msgspec.structs.asdict(others[rules.title]), rules=others)
 
 
-def _clients(engine: Engine, name: str, judged: Judged) -> Clients:
+def _clients(engine: Engine, name: str, judged: Judged, request: Request) -> Clients:
+    engine.rows(
+        "CREATE OR REPLACE VIEW duels_of_clients AS SELECT sum(n) AS n FROM scored"
+        f" WHERE experiment = {quoted(name)} AND client IS NOT NULL AND i <> j"
+        f" AND {that_count(request.credit, request.rules)} GROUP BY client"
+    )
     clients, duels, busiest = engine.rows(
-        "SELECT count(*), coalesce(sum(n), 0), coalesce(max(n), 0) FROM (SELECT sum(n) AS n"
-        f" FROM duels WHERE experiment = {quoted(name)} AND client IS NOT NULL AND i <> j"
-        " GROUP BY client)"
+        "SELECT count(*), coalesce(sum(n), 0), coalesce(max(n), 0) FROM duels_of_clients"
     )[0]
     sums = judged.counts.clients
     return Clients(
@@ -287,5 +291,5 @@ def _clients(engine: Engine, name: str, judged: Judged) -> Clients:
         duels=int(duels),
         busiest=int(busiest),
         most=1.0 if sums is None else sums.most,
-        confidence_of_duels=judged.verdict.confidence,
+        confidence_of_duels=judged.confidence_of_duels,
     )

@@ -52,7 +52,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_ties(engine, facts),
         _duplicates(engine, facts),
         _usable(engine, facts),
-        bots(engine, facts.experiment, facts.clients),
+        bots(engine, facts.clients),
         _position(engine, facts),
         _credit(facts),
         dependence(engine, facts.finding, facts.clients),
@@ -321,14 +321,19 @@ def _position(engine: Engine, facts: Facts) -> Check:
     first = next((n for rank, n in rows if rank == 0), 0)
     plain, weighed = facts.credits.get("click_count"), facts.credits.get("position_debiased")
     sentence = f"{first / total:.0%} of {total:,} clicks are on the first rank."
-    if plain and weighed and plain.leader != weighed.leader:
+    if (
+        plain
+        and weighed
+        and plain.leader != weighed.leader
+        and max(plain.confidence, weighed.confidence) > 0  # else chance puts either ahead
+    ):
         return Check(
             name,
             "warning",
             f"{sentence} Weighing clicks by their rank puts {readable(str(weighed.leader))} ahead"
             f" instead of {readable(str(plain.leader))}.",
         )
-    return Check(name, "fine", f"{sentence} Weighing clicks by their rank changes no leader.")
+    return Check(name, "fine", f"{sentence} Weighing clicks by their rank changes no result.")
 
 
 def _credit(facts: Facts) -> Check:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.engine import Engine
 from streamduel.analysis.report import Check, Clients, Finding
-from streamduel.errors import readable
+from streamduel.errors import counted, readable
 from streamduel.preference.verdict import LEVEL, at_least
 from streamduel.stream.client_cap import DOMINATED
 
@@ -16,33 +16,35 @@ OUTLANDISH: Final = 50
 MANY: Final = 100
 
 
-def bots(engine: Engine, experiment: str, found: Clients) -> Check:
-    """Whether clients with outlandish numbers of duels have many of them."""
+def bots(engine: Engine, found: Clients) -> Check:
+    """Whether clients with outlandish numbers of duels have many of them.
+
+    Args:
+        engine: with the view `duels_of_clients`, of one experiment.
+        found: its clients.
+    """
     name = "bots"
     if not found.clients:
         return Check(name, "unknown", "The records name no clients, so bots cannot be recognised.")
     median, crawlers, of_crawlers = engine.rows(
         f"""
-        WITH of_clients AS (
-            SELECT sum(n) AS n FROM duels WHERE experiment = {quoted(experiment)}
-              AND client IS NOT NULL AND i <> j GROUP BY client
-        ), placed AS (
+        WITH placed AS (
             SELECT n, sum(clients) OVER (ORDER BY n) AS upto, sum(clients) OVER () AS total
-            FROM (SELECT n, count(*) AS clients FROM of_clients GROUP BY n)
+            FROM (SELECT n, count(*) AS clients FROM duels_of_clients GROUP BY n)
         ), usual AS (  -- `median` would hold all clients in memory
             SELECT (min(n) FILTER (2 * upto >= total) + min(n) FILTER (2 * upto > total)) / 2 AS m
             FROM placed
         )
         SELECT any_value(m), count(*) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)),
             coalesce(sum(n) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)), 0)
-        FROM of_clients, usual
+        FROM duels_of_clients, usual
         """
     )[0]
     share = float(of_crawlers) / max(1, found.duels)
     sentence = (
         f"The median client has {median:g} duel{'' if median == 1 else 's'}, the busiest"
-        f" {found.busiest:,}; {crawlers:,} with outlandish counts have {share:.1%} of the"
-        " duels."
+        f" {found.busiest:,}; {share:.1%} of the duels are of {counted(crawlers, 'client')} with"
+        " outlandish counts."
     )
     if share <= DOMINATED:
         return Check(name, "fine", sentence)

@@ -39,6 +39,7 @@ class Judged:
     Attributes:
         verdict: with duels as the unit.
         confidence: that the leader is the winner.
+        confidence_of_duels: the same, if all duels were independent.
     """
 
     def __init__(self, counts: Counts, rules: Rules, looks: int = 1) -> None:
@@ -47,7 +48,7 @@ class Judged:
         leader, self.seeks = leader_of(wins)
         level = 1 - (1 - LEVEL) / looks
         self.verdict = Verdict.of(wins, ties, leader, self.seeks, level)
-        self.confidence = self.verdict.confidence
+        self.confidence = self.confidence_of_duels = self.verdict.confidence
         if counts.clients is not None:
             by_clients = log_evidence_of_clients(counts.clients)
             evidence = np.minimum(log_evidence(wins), by_clients)
@@ -55,7 +56,7 @@ class Judged:
             self.confidence = min(self.confidence, by_both)
         beaten = wins_over(wins)
         if np.count_nonzero(beaten == beaten.max()) > 1:  # none of them is the only best one
-            self.confidence = 0.0
+            self.confidence = self.confidence_of_duels = 0.0
         self.confidence = max(0.0, 1 - looks * (1 - self.confidence))
 
     @property

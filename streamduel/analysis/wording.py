@@ -18,9 +18,13 @@ def verdict(found: ExperimentAnalysis) -> str:
 
 def _result(found: ExperimentAnalysis) -> str:
     confidence = f"{at_least(found.confidence)} confidence"
-    after = f"after {counted(found.duels, 'duel')}"
+    after = f"after {counted(found.duels - found.alone, 'duel')}"
+    if found.alone:
+        after += f" and {found.alone:,} of a ranker with itself"
     if found.champion is not None:
-        wins = "wins" if found.seeks == "condorcet" else "beats the most others, none beats all,"
+        wins = "wins"
+        if found.seeks == "copeland":
+            wins = "beats the most others" + (", none beats all," if found.no_winner else "")
         return f"{readable(found.champion)} {wins} with {confidence}, {after}."
     if found.no_winner:
         return f"no ranker beats all others (95 % confidence), and none beats the most, {after}."

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streamduel.analysis.counting import Counts
+from streamduel.analysis.counting import Counts, Rules
 from streamduel.preference.arrays import Floats
 from streamduel.preference.clients import (
     USUAL,
@@ -240,3 +240,32 @@ def test_a_check_names_another_column_of_clients(tmp_path: Path) -> None:
     why = sentence(only(path), "dependence on clients")
     assert why.endswith("'session_id' may name them instead: --map client=session_id.")
     assert only(path, columns=["client=session_id"]).champion == "ltr"
+
+
+def test_lists_that_do_not_count_are_no_duels_of_their_clients(tmp_path: Path) -> None:
+    lists = [
+        {"id": f"q{n}", "a": "bm25", "b": "ltr", "teams": ["a", "b"], "clicks": clicks,
+         "client": client}
+        for n, (client, clicks) in enumerate(
+            [("crawler", [])] * 300 + [(f"u{n % 60}", [n % 2]) for n in range(120)]
+        )
+    ]  # fmt: skip
+    log = json_lines(tmp_path / "x.json", lists)
+    found = only(log, rules=Rules(no_click="drop"))
+    assert (found.clients.clients, found.clients.duels, found.clients.busiest) == (60, 120, 2)
+    (bots,) = [each for each in found.checks if each.name == "bots"]
+    assert (bots.verdict, "the busiest 2;" in bots.sentence) == ("fine", True)
+    assert only(log).clients.busiest == 300
+
+
+def test_clients_are_not_blamed_for_a_cycle(tmp_path: Path) -> None:
+    cycle = [("x", "y"), ("y", "z"), ("z", "x")]
+    rows = [
+        {"id": f"{a}{n}", "a": a, "b": b, "winner": "a" if n % 5 else "b", "client": f"u{n // 2}"}
+        for a, b in cycle
+        for n in range(600)
+    ]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert (found.confidence, found.clients.confidence_of_duels) == (0.0, 0.0)
+    (dependence,) = [each for each in found.checks if each.name == "dependence on clients"]
+    assert dependence.verdict == "fine"

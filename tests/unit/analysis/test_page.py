@@ -19,7 +19,7 @@ def test_the_report_has_every_part(tmp_path: Path) -> None:
     page = report(json_lines(tmp_path / "x.json", rows), experiment="shop")
 
     for heading in (
-        "Win rates of pairs", "If clicks were credited otherwise", "Checks", "By day",
+        "Win rates of pairs", "If clicks were credited otherwise", "Checks", "By day (UTC)",
         "Records and clients",
     ):  # fmt: skip
         assert f">{heading}</h2>" in page, heading

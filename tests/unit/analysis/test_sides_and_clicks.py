@@ -152,6 +152,26 @@ def test_a_copeland_winner_is_no_condorcet_winner(tmp_path: Path) -> None:
     assert "none beats all" in verdict(found)
 
 
+def test_a_copeland_winner_may_beat_all(tmp_path: Path) -> None:
+    """That a even beats d is only unknown."""
+    others = [("a", "b"), ("a", "c"), ("a", "e"), ("b", "d"), ("c", "d"), ("b", "c"), ("c", "e"),
+              ("e", "b"), ("d", "e")]  # fmt: skip
+    log = counts(tmp_path, *others)
+    with log.open("a") as file:
+        file.write("a,d,49,51\n")
+    found = only(log)
+    assert (found.champion, found.seeks, found.no_winner) == ("a", "copeland", False)
+    assert verdict(found).startswith("a beats the most others with ")
+
+
+def test_duels_of_a_ranker_with_itself_are_named_apart(tmp_path: Path) -> None:
+    log = tmp_path / "duels.csv"
+    log.write_text("a,b,winner\n" + "bm25,ltr,b\n" * 60 + "bm25,bm25,\n" * 30)
+    found = only(log)
+    assert (found.duels, found.alone) == (90, 30)
+    assert verdict(found).endswith("after 60 duels and 30 of a ranker with itself.")
+
+
 @pytest.mark.parametrize(
     ("text", "a", "b", "teams"),
     [
