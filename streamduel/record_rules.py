@@ -175,7 +175,8 @@ def _control(record: Control) -> str | None:
     if record.action == "add_arm" and record.like == record.arm:
         return f"like must name another arm than 'arm' (found '{shortened(str(record.arm), 80)}')."
     if "b" in needed and (None in {record.a, record.b} or record.a == record.b):
-        return f"'{record.action}' must name two arms, 'a' and 'b'."
+        found = f"'{shortened(record.a, 80)}' twice" if record.a and record.b else "at most one"
+        return f"'{record.action}' must name two arms, 'a' and 'b' (found {found})."
     if "text" in needed and record.text is None:
         return f"'{record.action}' must have a 'text' (found none)."
     if "settings" in needed and record.settings is None:

@@ -230,10 +230,10 @@ def test_a_pair_may_be_frozen_and_released(policy: dict[str, Any]) -> None:
 def test_an_invalid_pair_to_freeze_is_one_dead_letter() -> None:
     stream = Stream({})
     assert stream.control("freeze_pair", a="bm25") == []
-    sentence = "'freeze_pair' must name two arms, 'a' and 'b'."
-    assert stream.verdicts == [("invalid_record", sentence)]
+    sentence = "'freeze_pair' must name two arms, 'a' and 'b' (found %s)."
+    assert stream.verdicts == [("invalid_record", sentence % "at most one")]
     assert stream.control("freeze_pair", a="bm25", b="bm25") == []
-    assert stream.verdicts == [("invalid_record", sentence)]
+    assert stream.verdicts == [("invalid_record", sentence % "'bm25' twice")]
     assert stream.control("freeze_pair", a="bm25", b="ltr-v3") == []
     [(reason, sentence)] = stream.verdicts
     assert reason == "unknown_arm"
