@@ -38,8 +38,8 @@ class TimeSettings(Section):
         300_000,
         ge=0,
         le=MAX_TIME,
-        description="A timestamp further ahead than this of what the partition's last 31 valid"
-        " records make plausible moves stream time only when most of them agree with it.",
+        description="How far one record can move stream time ahead of the partition's last 31 valid"
+        " records. A larger step counts only when most of these records agree with it.",
     )
 
 
