@@ -46,7 +46,10 @@ def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
 
 
 def _leave_out(engine: Engine, experiment: str | None) -> None:
-    """Leave out duplicates and what is before a reset: the view `kept`."""
+    """Leave out duplicates and what is before a reset: the view `kept`.
+
+    The table `controls` has the control records that the service takes.
+    """
     wanted = "true"
     if experiment is not None:
         wanted = f"(experiment = {quoted(experiment)} OR (kind = 'click' AND experiment IS NULL))"
@@ -72,11 +75,13 @@ def _leave_out(engine: Engine, experiment: str | None) -> None:
     engine.run(
         "looking for control records",
         """
-        CREATE TABLE resets AS
-        SELECT experiment, max(ts) AS ts, max(rowid) AS row FROM events
-        WHERE kind = 'control' AND action = 'reset' AND problem IS NULL
-          AND rowid NOT IN (SELECT row FROM duplicates)
-        GROUP BY experiment
+        CREATE TABLE controls AS
+        SELECT rowid AS row, experiment, ts, action, arm, applied_arms FROM events
+        WHERE kind = 'control' AND problem IS NULL
+          AND rowid NOT IN (SELECT row FROM duplicates);
+        CREATE VIEW resets AS
+        SELECT experiment, max(ts) AS ts, max(row) AS row FROM controls
+        WHERE action = 'reset' GROUP BY experiment
         """,
     )
     engine.run(
@@ -235,22 +240,19 @@ def _find_retired(engine: Engine) -> None:
 
     The list of arms of an `apply` retires those that it leaves out.
     """
-    controls = (
-        "e.kind = 'control' AND e.problem IS NULL AND e.rowid NOT IN (SELECT row FROM duplicates)"
-    )
     engine.run(
         "looking for retired arms",
-        f"""
+        """
         CREATE TABLE retired AS
         WITH changes AS (
             SELECT experiment, arm, action = 'retire_arm' AS is_retired,
-                (coalesce(ts, 0), e.rowid) AS moment
-            FROM events AS e WHERE {controls} AND action IN ('add_arm', 'retire_arm')
+                (coalesce(ts, 0), row) AS moment
+            FROM controls WHERE action IN ('add_arm', 'retire_arm')
             UNION ALL
-            SELECT experiment, r.arm, NOT list_contains(e.applied_arms, r.arm),
-                (coalesce(ts, 0), e.rowid)
-            FROM events AS e JOIN arm_records AS r USING (experiment)
-            WHERE {controls} AND action = 'apply' AND len(e.applied_arms) > 0
+            SELECT experiment, r.arm, NOT list_contains(applied_arms, r.arm),
+                (coalesce(ts, 0), row)
+            FROM controls JOIN arm_records AS r USING (experiment)
+            WHERE action = 'apply' AND len(applied_arms) > 0
         )
         SELECT experiment, arm, max(moment) AS moment FROM changes
         GROUP BY experiment, arm HAVING arg_max(is_retired, moment)

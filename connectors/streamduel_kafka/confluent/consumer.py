@@ -314,8 +314,8 @@ class ConfluentConsumer:
 
         Defect: librdkafka's own `close` calls the rebalance callback for decisions of the group
         that have not been polled. The callback can wait permanently for the group, which has
-        ended, and holds Python's lock. Destroying the consumer ends it without callbacks. A static
-        member leaves its group with neither.
+        ended, and holds Python's lock. Destroying the consumer ends it without callbacks. Neither
+        makes a static member leave its group.
         """
         if self._closing:
             return

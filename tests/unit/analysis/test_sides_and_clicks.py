@@ -270,3 +270,20 @@ def test_repeated_rows_without_an_id_are_told(ids: int, verdict: str, tmp_path: 
     (duplicates,) = [each for each in found.checks if each.name == "duplicates"]
     assert duplicates.verdict == verdict
     assert f"{len(rows) - ids:,} records without an id" in duplicates.sentence
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(1, "fine"), (200, "warning")])
+def test_position_bias_is_reported_if_there_is_evidence(
+    n: int, verdict: str, tmp_path: Path
+) -> None:
+    """Two clicks on the first ranks against one far below."""
+    lists = [
+        {"id": f"q{number}", "a": "bm25", "b": "ltr", "teams": list("aabbababab"),
+         "clicks": [0, 1, 9]}
+        for number in range(n)
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.json", lists))
+    assert found.credits["click_count"].leader == "bm25"
+    assert found.credits["position_debiased"].leader == "ltr"
+    (position,) = [each for each in found.checks if each.name == "position bias"]
+    assert position.verdict == verdict
