@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,6 +32,27 @@ def examples(
     pairs = {name: pair for name, each in found.items() if (pair := _leading(each))}
     if not limit or not pairs or not engine.rows("SELECT 1 FROM events WHERE query <> '' LIMIT 1"):
         return {}
+    drawn: dict[str, list[Example]] = {}
+    for experiment, a, b, won, query, docs, teams, clicks in _draw(engine, pairs, credit, limit):
+        drawn.setdefault(experiment, []).append(
+            Example(
+                a=a,
+                b=b,
+                winner="a" if won == 2 else "b",
+                query=shortened(query, MAX_QUERY),
+                docs=[shortened(doc or "", MAX_DOC) for doc in docs[:MAX_RANKS]],
+                teams=[_SIDES.get(team) for team in teams[:MAX_RANKS]],
+                ranks=len(teams),
+                clicks=sorted(set(clicks))[:MAX_RANKS],
+            )
+        )
+    return drawn
+
+
+def _draw(
+    engine: Engine, pairs: Mapping[str, tuple[str, str]], credit: str, limit: int
+) -> list[tuple[Any, ...]]:
+    """The drawn lists of the pair of each experiment, as rows of the columns selected last."""
     values = ", ".join(
         f"({quoted(name)}, {quoted(first)}, {quoted(second)})"
         for name, (first, second) in pairs.items()
@@ -58,7 +79,7 @@ def examples(
         ) WHERE place <= {limit}
         """,
     )
-    rows = engine.rows(
+    return engine.rows(
         """
         SELECT l.experiment, l.a, l.b, d.won, k.query, k.docs, l.teams,
             [c.rank for c in l.clicks] AS ranks
@@ -66,21 +87,6 @@ def examples(
         ORDER BY l.experiment, d.place
         """
     )
-    drawn: dict[str, list[Example]] = {}
-    for experiment, a, b, won, query, docs, teams, clicks in rows:
-        drawn.setdefault(experiment, []).append(
-            Example(
-                a=a,
-                b=b,
-                winner="a" if won == 2 else "b",
-                query=shortened(query, MAX_QUERY),
-                docs=[shortened(doc or "", MAX_DOC) for doc in docs[:MAX_RANKS]],
-                teams=[_SIDES.get(team) for team in teams[:MAX_RANKS]],
-                ranks=len(teams),
-                clicks=sorted(set(clicks))[:MAX_RANKS],
-            )
-        )
-    return drawn
 
 
 def _leading(found: ExperimentAnalysis) -> tuple[str, str] | None:

@@ -65,6 +65,23 @@ class _Sample:
     log: ClickLog | None = None
 
 
+@dataclass
+class _Counts:
+    """What the newest records of all partitions would do.
+
+    Attributes:
+        letters: the dead letters.
+        outcomes: records that are neither dead letters nor valid, by outcome.
+        seen: records of each experiment.
+    """
+
+    letters: list[DeadLetter] = field(default_factory=list)
+    outcomes: Counter[str] = field(
+        default_factory=lambda: Counter(duplicate=0, capped=0, ignored=0)
+    )
+    seen: Counter[str] = field(default_factory=Counter)
+
+
 def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]:
     """Check everything that a configuration names; writes nothing, and owns no partition.
 
@@ -248,30 +265,13 @@ def _records(
             "file must be the source of this configuration.",
         )  # fmt: skip
         return
-    letters: list[DeadLetter] = []
-    seen: Counter[str] = Counter()
-    ignored: Counter[str] = Counter()
-    outcomes: Counter[str] = Counter()
-    for partition, records in sorted(sample.records.items()):
-        decoder = _decoder(loaded)
-        following = saved[partition].partition.next if partition in saved else 0
-        kept = [it for it in records if not _is_left_out(decoder, it, following)]
-        assert sample.log is not None
-        task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
-        fold(task, kept, saved.get(partition))
-        commit = task.take_commit()
-        letters += [it.content for it in commit.dead_letters if isinstance(it.content, DeadLetter)]
-        ignored.update(task.ignored)
-        for name, experiment in task.experiments.items():
-            outcomes.update({key: experiment.tallies[key] for key in ("duplicate", "capped")})
-            seen[name] += sum(experiment.tallies.values()) + experiment.open["clicks"]
-    refused = len(letters)
-    outcomes["ignored"] = sum(ignored.values())
-    good = total - refused - outcomes.total()
+    counts = _fold_each(loaded, sample, saved)
+    refused = len(counts.letters)
+    good = total - refused - counts.outcomes.total()
     verdict: Grade = "fine" if not refused else "warning" if good else "failed"
     others = "".join(
         f", {counted(count, what) if what == 'duplicate' else f'{count:,} {what}'}"
-        for what, count in outcomes.items()
+        for what, count in counts.outcomes.items()
         if count
     )
     yield Finding(
@@ -279,11 +279,35 @@ def _records(
         f"among the newest {counted(total, 'record')}: {good:,} valid, "
         f"{counted(refused, 'dead letter')}{others}.",
     )  # fmt: skip
-    yield from _refusals(letters)
-    silent = [name for name in loaded.config.experiments if not seen[name]]
+    yield from _refusals(counts.letters)
+    silent = [name for name in loaded.config.experiments if not counts.seen[name]]
     if silent and len(silent) < len(loaded.config.experiments):
         named = ", ".join(f"'{name}'" for name in silent[:10]) + (", …" if silent[10:] else "")
         yield Finding("experiments", "warning", f"none of them belongs to {named}.")
+
+
+def _fold_each(
+    loaded: LoadedConfig, sample: _Sample, saved: Mapping[int, snapshot_reading.Saved]
+) -> _Counts:
+    """Fold the newest records of each partition, after its snapshot."""
+    assert sample.log is not None
+    counts = _Counts()
+    for partition, records in sorted(sample.records.items()):
+        decoder = _decoder(loaded)
+        following = saved[partition].partition.next if partition in saved else 0
+        kept = [it for it in records if not _is_left_out(decoder, it, following)]
+        task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
+        fold(task, kept, saved.get(partition))
+        commit = task.take_commit()
+        counts.letters += [
+            it.content for it in commit.dead_letters if isinstance(it.content, DeadLetter)
+        ]
+        counts.outcomes["ignored"] += sum(task.ignored.values())
+        for name, experiment in task.experiments.items():
+            for outcome in ("duplicate", "capped"):
+                counts.outcomes[outcome] += experiment.tallies[outcome]
+            counts.seen[name] += sum(experiment.tallies.values()) + experiment.open["clicks"]
+    return counts
 
 
 def _refusals(letters: Iterable[DeadLetter]) -> Iterator[Finding]:
