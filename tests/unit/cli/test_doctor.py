@@ -108,7 +108,7 @@ def test_an_empty_log_is_a_warning(streamduel: Streamduel, tmp_path: Path) -> No
 def test_a_log_that_is_not_read_in_time_is_not_called_empty(
     streamduel: Streamduel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamduel.doctor.examination.READ_SECONDS", 0.0)
+    monkeypatch.setattr("streamduel.doctor.newest_records.READ_SECONDS", 0.0)
     found = checks(streamduel, write(tmp_path, dated(0)))
     assert found["records"] == (
         "unknown", "none came within 0 s; is a broker, or the network, slow?",
