@@ -17,7 +17,7 @@ def _open_source(settings: FileSourceSettings, options: SourceOptions) -> FileSo
 
 
 def _open_log(settings: FileSourceSettings, options: SourceOptions) -> FileSource:  # noqa: ARG001
-    return FileSource(settings.path, to_end=True)
+    return FileSource(settings.path, to_end=True, serves=False)
 
 
 def _open_outlet(

@@ -31,8 +31,8 @@ KEPT_BYTES: Final = 1 << 17
 """Bytes of such a line for its dead letter, which keeps no more of any record."""
 
 COUNTED_CHUNKS: Final = 64
-"""Most chunks whose lines one call of `lags` counts: some 30 ms of the fold's thread. A longer file
-is counted over several calls."""
+"""Most chunks whose lines one call of `lags` counts for a service: some 30 ms of the fold's thread.
+A longer file is counted over several calls."""
 
 WATCH_SECONDS: Final = 0.05
 """Interval of reads at the end of a file, and so the longest delay of a new line."""
@@ -60,6 +60,7 @@ class FileSource:
     Args:
         path: the file, or `-`.
         to_end: read up to the present end only; a last line without a newline is then complete.
+        serves: `lags` returns quickly, and does not know the end of a large file at first.
 
     Raises:
         ConnectorError: the file cannot be opened.
@@ -68,13 +69,14 @@ class FileSource:
     partitions = 1
     connected = True
 
-    def __init__(self, path: Path, *, to_end: bool) -> None:
+    def __init__(self, path: Path, *, to_end: bool, serves: bool = True) -> None:
         self.topic = "stdin" if path == STANDARD_INPUT else path.name
         self._path = path
         self._grows = path != STANDARD_INPUT and path.suffix != ".gz"
         self._file = self._open()
         self._end = path.stat().st_size if self._grows and to_end else None
         self._counted_lines = self._counted_bytes = 0
+        self._counted_chunks = COUNTED_CHUNKS if serves else sys.maxsize
         self._announced = self._positioned = False
         self._lost: list[int] = []
         self._first_line: str | None = None
@@ -286,7 +288,7 @@ class FileSource:
         try:
             with self._path.open("rb") as file:
                 file.seek(self._counted_bytes)
-                for _ in range(COUNTED_CHUNKS):
+                for _ in range(self._counted_chunks):
                     chunk = file.read(CHUNK_BYTES)
                     if not chunk:
                         lag = max(0, self._counted_lines - self._lines)

@@ -305,7 +305,10 @@ def _end(log: Source, partition: int) -> int:
     begin = log.seek(partition, None)
     lags, held_back = log.lags([partition]), log.stable_offset_lags([partition])
     if partition not in lags or partition not in held_back:
-        raise ConnectorError(f"the end of partition {partition} of '{log.topic}' is unknown.")
+        raise ConnectorError(
+            f"the end of partition {partition} of '{log.topic}' is unknown; a compressed file does "
+            f"not tell it, and can only be continued without --at-end."
+        )
     return begin + lags[partition] - held_back[partition]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
-from streamduel_files.source import KEPT_BYTES, MAX_LINE_BYTES, FileSource
+from streamduel_files.source import COUNTED_CHUNKS, KEPT_BYTES, MAX_LINE_BYTES, FileSource
 
 LONG = 30_000_000
 
@@ -34,6 +34,15 @@ def values(path: Path, offset: int | None = None) -> Iterator[bytes | Rejected]:
                 for record in records:
                     assert record.value is not None
                     yield record.value
+
+
+def test_a_command_knows_the_end_of_a_large_file_at_once(path: Path) -> None:
+    path.write_bytes((b"x" * 1023 + b"\n") * 1024 * (COUNTED_CHUNKS + 1))
+    lines = 1024 * (COUNTED_CHUNKS + 1)
+    with closing(FileSource(path, to_end=True, serves=False)) as source:
+        assert source.lags([0]) == {0: lines}
+    with closing(FileSource(path, to_end=True)) as source:
+        assert [source.lags([0]), source.lags([0])] == [{}, {0: lines}]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\nlast"], ids=["end", "newline", "more"])
