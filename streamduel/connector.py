@@ -91,11 +91,13 @@ class Message(NamedTuple):
         key: its key.
         value: its text.
         content: the struct that `value` encodes, if streamduel built the message.
+        experiment: the one that counts a dead letter; None if it is of no experiment.
     """
 
     key: bytes | None
     value: bytes
     content: Assignment | DeadLetter | None = None
+    experiment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,10 +71,10 @@ class KafkaOutlet:
         self._transactions.begin()
         self._failpoint("kafka: transaction begun")
         for commit in commits:
-            for key, value, _ in commit.assignments:
-                send(self._settings.assignments, key, value)
-            for key, value, _ in commit.dead_letters:
-                send(self._settings.dead_letters, key, value)
+            for it in commit.assignments:
+                send(self._settings.assignments, it.key, it.value)
+            for it in commit.dead_letters:
+                send(self._settings.dead_letters, it.key, it.value)
         self._failpoint("kafka: outputs sent")
         for commit in commits:
             topic, at = self._snapshots.topic, commit.partition

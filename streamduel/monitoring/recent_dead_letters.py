@@ -6,15 +6,12 @@ only the error sentence and the experiment's name are kept here.
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from streamduel.connector import Message, PartitionCommit
-from streamduel.records import MAX_NAME, DeadLetter, Reason
+from streamduel.records import DeadLetter, Reason
 from streamduel.stream.dead_letters import MAX_KEY_BYTES
 from streamduel.stream.observer import Observer
 
@@ -23,10 +20,6 @@ MAX_DEAD_LETTERS: Final = 50
 
 MAX_SENTENCE: Final = 400
 """Characters kept of an error sentence; the longest names of two arms fit."""
-
-MAX_READ: Final = 16_384
-"""Longest record in which the experiment's name is looked up, in characters: records have some
-hundred, and fifty of this size are decoded in a millisecond."""
 
 
 class RecentDeadLetter(NamedTuple):
@@ -40,7 +33,7 @@ class RecentDeadLetter(NamedTuple):
         offset: of the record.
         key: the record's, usually the experiment's name; None if it has none.
         at: when the dead letter became visible, in seconds since 1970.
-        experiment: the one that the record names, or else its key; None if there is neither.
+        experiment: the one that counts it; None if it is of no experiment.
     """
 
     reason: Reason
@@ -93,26 +86,5 @@ def _recent(message: Message, now: float) -> RecentDeadLetter:
         content.offset,
         key,
         now,
-        _experiment(content) or key,
+        message.experiment,
     )
-
-
-class _Named(msgspec.Struct):
-    """What is read of the record."""
-
-    experiment: str
-
-
-_decode_named: Final = msgspec.json.Decoder(_Named).decode
-
-
-def _experiment(content: DeadLetter) -> str | None:
-    """The experiment that the record names, as in the fold's tallies; None if none is legible."""
-    if content.value is None or len(content.value) > MAX_READ:
-        return None
-    value = content.value if content.encoding is None else base64.b64decode(content.value)
-    try:
-        name = _decode_named(value).experiment
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    return name if len(name) <= MAX_NAME else None

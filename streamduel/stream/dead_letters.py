@@ -24,7 +24,13 @@ MAX_KEY_BYTES: Final = 4 * MAX_NAME
 _encode = msgspec.json.Encoder().encode
 
 
-def dead_letter(record: LogRecord, rejected: Rejected, topic: str, partition: int) -> Message:
+def dead_letter(
+    record: LogRecord,
+    rejected: Rejected,
+    topic: str,
+    partition: int,
+    experiment: str | None = None,
+) -> Message:
     """The message that keeps a rejected record, under the record's own key."""
     if isinstance(record.value, Rejected):  # the source has not read all of it
         value, size = record.value.beginning, record.value.size
@@ -42,7 +48,8 @@ def dead_letter(record: LogRecord, rejected: Rejected, topic: str, partition: in
         )
         message = _encode(letter)
     key = record.key
-    return Message(None if key is None else bytes(key[:MAX_KEY_BYTES]), message, letter)
+    kept = None if key is None else bytes(key[:MAX_KEY_BYTES])
+    return Message(kept, message, letter, experiment)
 
 
 def _text(value: bytes | None, *, cut: bool = False) -> tuple[str | None, Literal["base64"] | None]:

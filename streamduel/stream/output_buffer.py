@@ -47,10 +47,10 @@ class OutputBuffer:
         self.assignments.append(message)
         self.bytes += len(message.value)
 
-    def reject(self, record: LogRecord, verdict: Rejected) -> None:
-        """Make a dead letter of a record."""
+    def reject(self, record: LogRecord, verdict: Rejected, experiment: str | None = None) -> None:
+        """Make a dead letter of a record, which an experiment may count."""
         self.dead_letters[verdict.reason] += 1
-        letter = dead_letter(record, verdict, self._topic, self._partition)
+        letter = dead_letter(record, verdict, self._topic, self._partition, experiment)
         self.letters.append(letter)
         self.bytes += len(letter.value)
 

@@ -12,7 +12,6 @@ from streamduel.config import load
 from streamduel.connector import Message, PartitionCommit
 from streamduel.monitoring.recent_dead_letters import (
     MAX_DEAD_LETTERS,
-    MAX_READ,
     MAX_SENTENCE,
     RecentDeadLetter,
     RecentDeadLetters,
@@ -40,9 +39,7 @@ def kept(*messages: Message) -> RecentDeadLetters:
 
 def test_a_dead_letter_has_reason_and_place() -> None:
     assert kept(rejected(7, key=b"search")).newest == (
-        RecentDeadLetter(
-            "invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0, "search"
-        ),
+        RecentDeadLetter("invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0, None),
     )
     assert kept(rejected(7)).newest[0].key is None
     assert kept(rejected(7, key=b"caf\xe9")).newest[0].key == "caf\ufffd"
@@ -59,33 +56,9 @@ def test_any_sentence_is_kept_unchanged(sentence: str) -> None:
 @pytest.mark.parametrize("value", [*POISON, b'","value":"', b"x" * 2_000_000, b"\xff" * 300_000])
 def test_the_record_is_not_kept(value: bytes) -> None:
     (letter,) = kept(rejected(7, value)).newest
-    named = letter.experiment
-    assert named in {None, "search", "nowhere"}
     assert letter == RecentDeadLetter(
-        "invalid_record", "it is bad.", "clicks", 3, 7, None, 1000.0, named
+        "invalid_record", "it is bad.", "clicks", 3, 7, None, 1000.0, None
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "experiment"),
-    [
-        (b'{"experiment": "ads", "a": 7}', "ads"),
-        ('{"experiment": "größe\\n"}'.encode(), "größe\n"),
-        (b'{"experiment": 7}', None),
-        (b'{"experiment": ""}', None),
-        (b'{"experiment": "ads"', None),
-        (b'{"experiment": "\\ud800"}', None),
-        (b'["experiment", "ads"]', None),
-        (b'{"experiment": "ads", "x": "\xff"}', "ads"),
-        (b'{"experiment": "ads", "x": "' + b"x" * MAX_READ + b'"}', None),
-        (b'{"experiment": "' + b"x" * 257 + b'"}', None),
-    ],
-)
-def test_the_experiment_is_the_one_that_the_record_names_or_its_key(
-    value: bytes, experiment: str | None
-) -> None:
-    assert kept(rejected(7, value)).newest[0].experiment == experiment
-    assert kept(rejected(7, value, b"search")).newest[0].experiment == (experiment or "search")
 
 
 def test_the_experiment_is_the_one_that_counts_the_dead_letter() -> None:
@@ -96,6 +69,17 @@ def test_the_experiment_is_the_one_that_counts_the_dead_letter() -> None:
     for name, experiment in watched.experiments.items():
         own = [letter for letter in made.newest if letter.experiment == name]
         assert len(own) == experiment.outcomes.dead_letter > 0
+
+
+def test_a_foreign_click_log_names_the_experiment_in_the_configuration() -> None:
+    plain = config({"search": ("bm25", "dense")})
+    source = {**plain.source, "format": {"name": "ubi", "experiment": "search"}}
+    watched = task(plain.model_validate({**plain.model_dump(), "source": source}))
+    watched.fold([Record(0, b'{"query_id": 5', 0)])
+    made = RecentDeadLetters()
+    made.published([watched.take_commit()])
+    assert [letter.experiment for letter in made.newest] == ["search"]
+    assert watched.experiments["search"].outcomes.dead_letter == 1
 
 
 def test_only_the_newest_are_kept() -> None:
