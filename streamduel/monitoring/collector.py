@@ -25,32 +25,6 @@ from streamduel.stream.task import PartitionTask
 _Value = TypeVar("_Value")
 
 
-class Heartbeat(Observer):
-    """Notes when a poll or a commit completes, for the health checks.
-
-    It is an observer of its own because the runner drops an observer that fails: a failure of
-    `Metrics` must not restart the process.
-
-    Args:
-        clock: monotonic seconds.
-
-    Attributes:
-        turned_at: when a poll or a commit last completed; at first, when monitoring began.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self.turned_at = clock()
-
-    def turned(self) -> None:
-        """A poll has completed."""
-        self.turned_at = self._clock()
-
-    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
-        """A commit has completed."""
-        self.turned_at = self._clock()
-
-
 class Metrics(Observer):
     """Keeps the figures, and is the collector of their metrics.
 
@@ -63,13 +37,12 @@ class Metrics(Observer):
 
     Attributes:
         registry: all metrics of this process.
-        heartbeat: another observer, for the runner as well.
         forecasts: when each experiment will be sure.
     """
 
     def __init__(self, connector: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self.heartbeat = Heartbeat(clock)
+        self._turned_at = clock()
         self.forecasts = Forecasts()
         self._figures = Figures(
             connector,
@@ -85,7 +58,7 @@ class Metrics(Observer):
         """The present figures."""
         return replace(
             self._figures,
-            turned_at=self.heartbeat.turned_at,
+            turned_at=self._turned_at,
             now=self._clock(),
             outlooks=self.forecasts.outlooks,
         )
@@ -95,6 +68,10 @@ class Metrics(Observer):
         figures = self.figures
         for metric in METRICS:
             yield metric.family(figures)
+
+    def turned(self) -> None:
+        """A poll has completed."""
+        self._turned_at = self._clock()
 
     def polled(self, records: int) -> None:
         """A poll of the source brought that many records."""
@@ -133,6 +110,7 @@ class Metrics(Observer):
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
         """The work of these partitions has become visible; the commit took that long."""
+        self._turned_at = self._clock()  # first: the process is healthy even if the rest fails
         self._replace(commit_seconds=self._figures.commit_seconds.plus(seconds))
         self._view(tasks)
 

@@ -152,7 +152,7 @@ class History:
         self.since = clock()
         self._series: dict[str, PointSeries] = {}
         self._latest: WeakValueDictionary[str, ExperimentView] = WeakValueDictionary()
-        self._records: dict[str, int] = {}
+        self._versions: dict[str, int] = {}
         self._lock = threading.Lock()  # held for some additions at a time, never by the fold
 
     def update(self, figures: Figures) -> Iterator[float]:
@@ -173,7 +173,7 @@ class History:
                 view.assess_many_arms()
                 with self._lock:
                     self._series.setdefault(view.name, PointSeries()).add(point)
-                    self._records[view.name] = view.records
+                    self._versions[view.name] = view.version
                 yield time.thread_time() - began
 
     def points(self, name: str) -> list[Point]:
@@ -197,8 +197,8 @@ class History:
         """
         with self._lock:
             points = self._points(view.name)
-            newest_records = self._records.get(view.name, 0)
-        if len(view.arms) <= MAX_ARMS_ON_DEMAND and view.records >= newest_records:
+            newest_version = self._versions.get(view.name, 0)
+        if len(view.arms) <= MAX_ARMS_ON_DEMAND and view.version >= newest_version:
             now = Point.of(view, self._clock())
             if points and now.duels < points[-1].duels:
                 return [now]  # reset

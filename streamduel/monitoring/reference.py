@@ -66,7 +66,8 @@ def example() -> Figures:
     view = ExperimentView(
         name="search",
         arms=arms,
-        records=2046,
+        version=2046,
+        records=2084,
         tallies=structs.asdict(outcomes),
         open={"impressions": 40, "clicks": 2},
         duels=2030,

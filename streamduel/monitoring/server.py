@@ -269,11 +269,7 @@ class Monitoring:
         self.observer = Metrics(loaded.config.source["connector"], clock)
         self.history = History(calendar)
         dead_letters = RecentDeadLetters(calendar)
-        self.observers: tuple[Observer, ...] = (
-            self.observer.heartbeat,
-            self.observer,
-            dead_letters,
-        )
+        self.observers: tuple[Observer, ...] = (self.observer, dead_letters)
         pages = Pages(lambda: self.observer.figures, self.history, dead_letters, calendar)
         self._history_thread = HistoryThread(
             self.history, lambda: self.observer.figures, self.observer.forecasts

@@ -92,7 +92,8 @@ class ExperimentView:
     `MAX_ARMS_ON_DEMAND` arms only by the history's thread, in `assess_many_arms`.
 
     Attributes:
-        records: how many have changed the experiment; equal numbers, equal views.
+        version: the number of changes; equal numbers, equal views.
+        records: the number of them so far, whatever their outcome, pending clicks included.
         tallies: records by outcome.
         open: open impressions and pending clicks.
         duels: all of them, those of an arm with itself included.
@@ -130,6 +131,7 @@ class ExperimentView:
 
     name: str
     arms: tuple[str, ...]
+    version: int
     records: int
     tallies: Mapping[str, int]
     open: Mapping[str, int]
@@ -175,12 +177,13 @@ class ExperimentView:
             former: the previous view.
         """
         fallback = experiment.settings.guardrails.fallback
-        new_records = former is not None and former.tallies != experiment.tallies
+        new_records = former is not None and former.records != experiment.records
         plan, arms = experiment.decisions.plan, tuple(experiment.roster.arms)
         view = cls(
             name=experiment.name,
             arms=arms,
-            records=experiment.version,
+            version=experiment.version,
+            records=experiment.records,
             tallies=experiment.tallies,
             open=experiment.open,
             duels=experiment.policy.duels,
@@ -228,7 +231,7 @@ class ExperimentView:
 
         `open` also changes without a record while a restored partition re-reads the click log.
         """
-        return self.records == experiment.version and self.open == experiment.open
+        return self.version == experiment.version and self.open == experiment.open
 
     @cached_property
     def copeland(self) -> list[float]:

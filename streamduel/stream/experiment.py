@@ -232,7 +232,7 @@ class Experiment:
     def reject(self, record: LogRecord, verdict: Rejected) -> None:
         """Make a dead letter of one of the experiment's records."""
         self.outcomes.dead_letter += 1
-        self._context.outputs.reject(record, verdict)
+        self._context.outputs.reject(record, verdict, self.name)
 
     # Join windows.
 
@@ -300,7 +300,7 @@ class Experiment:
         """
         self.buffer.learn()
         before = self.decisions.plan
-        self._decided(before, self.decisions.decide(offset, now, self._records), now)
+        self._decided(before, self.decisions.decide(offset, now, self.records), now)
 
     def expire(self, offset: int, now: int) -> None:
         """Do what is due because stream time has reached `timer`.
@@ -314,7 +314,7 @@ class Experiment:
             self._changes += 1
             self.buffer.learn()
             before = self.decisions.plan
-            self._decided(before, self.decisions.expire(offset, now, self._records), now)
+            self._decided(before, self.decisions.expire(offset, now, self.records), now)
         self.set_timer()
 
     def retime(self, since: int, now: int) -> None:
@@ -328,7 +328,7 @@ class Experiment:
         self.buffer.learn()
         self.impressions.conformance.rewind(now)
         plan = self.decisions.plan
-        self._decided(plan, self.decisions.rewind(offset, now, self._records), now)
+        self._decided(plan, self.decisions.rewind(offset, now, self.records), now)
 
     def _decided(self, before: Plan | None, assignment: Assignment | None, now: int) -> None:
         self._context.heartbeat()  # among a thousand arms a decision may take half a second
@@ -360,10 +360,10 @@ class Experiment:
     @property
     def version(self) -> int:
         """The number of changes of the hard state; equal numbers, equal states."""
-        return self._records + self._changes
+        return self.records + self._changes
 
     @property
-    def _records(self) -> int:
+    def records(self) -> int:
         """The number of records so far, whatever their outcome, pending clicks included."""
         return self.outcomes.total + self.buffer.uncounted + self.attribution.pending
 

@@ -131,7 +131,7 @@ def test_the_status_page_is_that_of_a_service(
 
     monkeypatch.setattr("streamduel.demo.run.serve", watch)
     played(tmp_path, page=True, port=0)
-    assert watching == ["Heartbeat", "Metrics", "RecentDeadLetters", "Loop"]
+    assert watching == ["Metrics", "RecentDeadLetters", "Loop"]
 
 
 def test_all_clicks_are_folded_before_a_stop(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -5,8 +6,8 @@ import pytest
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS, MAX_WAIT_SECONDS
 from streamduel.stream.runner import Runner
-from streamduel.testing import END_OF_POLL, Broker
-from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
+from streamduel.testing import END_OF_POLL, Broker, Record, duel
+from tests.unit.monitoring.fold import STREAM_TIME, Clock, commit, config, duels, fold, task
 
 NO_PARTITION = "no partition is assigned to this process."
 NO_LOG = "the click log cannot be reached."
@@ -32,28 +33,28 @@ def gain(metrics: Metrics, partition: int) -> None:
 def test_alive_while_the_loop_turns(metrics: Metrics, clock: Clock) -> None:
     clock.now += MAX_SILENT_SECONDS
     assert not metrics.figures.why_not_live(), "the start counts as a turn"
-    metrics.heartbeat.turned()
+    metrics.turned()
     clock.now += MAX_SILENT_SECONDS
     assert not metrics.figures.why_not_live()
     clock.now += 5
     assert metrics.figures.why_not_live() == (
         "the runner's loop has not turned for 65 s (allowed: 60 s).",
     )
-    metrics.heartbeat.turned()
+    metrics.turned()
     assert not metrics.figures.why_not_live()
 
 
 def test_alive_when_the_metrics_observer_fails(
     metrics: Metrics, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runner then drops that observer, and the fold continues."""
+    """The fold continues, and the observer gets the next events."""
 
     def fail(records: int) -> None:
         raise ValueError(records)
 
     monkeypatch.setattr(metrics, "polled", fail)
     broker = Broker(duels("search", 0, "x", "y", "ab"))
-    observers = [metrics.heartbeat, metrics]
+    observers = [metrics]
     configured = config({"search": ("x", "y")})
     runner = Runner(configured, broker.source(), broker.outlet(), clock, observers)
 
@@ -106,7 +107,7 @@ def test_not_ready_while_partitions_are_restored(metrics: Metrics) -> None:
 def test_not_ready_while_the_runner_waits(metrics: Metrics, clock: Clock) -> None:
     metrics.connection(source=True)
     gain(metrics, 1)
-    metrics.heartbeat.turned()
+    metrics.turned()
     clock.now += MAX_WAIT_SECONDS
     assert metrics.figures.why_not_ready() == []
     clock.now += 0.5
@@ -114,7 +115,7 @@ def test_not_ready_while_the_runner_waits(metrics: Metrics, clock: Clock) -> Non
         "no poll and no commit has completed for 4.5 s (allowed: 4 s)."
     ]
     assert not metrics.figures.why_not_live()
-    metrics.heartbeat.committed([], 4.5)
+    metrics.committed([], 4.5)
     assert metrics.figures.why_not_ready() == []
 
 
@@ -128,7 +129,7 @@ def test_not_ready_during_a_commit_that_is_not_answered(metrics: Metrics, clock:
         during.append(metrics.figures.why_not_ready())
 
     broker = Broker([END_OF_POLL, *duels("search", 0, "x", "y", "ab")])
-    observers = [metrics.heartbeat, metrics]
+    observers = [metrics]
     configured = config({"search": ("x", "y")})
     source, outlet = broker.source(), broker.outlet()
     runner = Runner(configured, source, outlet, clock, observers, unanswered)
@@ -161,6 +162,26 @@ def test_fencing_ends_when_another_process_owns_the_partition(metrics: Metrics) 
 IDLE = {"fallback": {"arm": "x", "idle_ms": 90_000}}
 
 
+def test_a_click_that_waits_for_its_impression_is_a_record(metrics: Metrics, clock: Clock) -> None:
+    watched = task(config({"search": ("x", "y"), "ads": ("x", "y")}, join_window_ms=1000))
+    metrics.restored(watched)
+    commit(metrics, watched)
+    clock.now += 60
+    click = {"type": "click", "id": "c", "experiment": "search", "impression": "i", "rank": 0}
+    fold(watched, json.dumps(click).encode())
+    commit(metrics, watched)
+    search = metrics.figures.partitions[0].experiments["search"]
+    assert search.last_record_at == clock.now
+    clock.now += 60
+    for number in (1, 2):
+        value = duel("ads", number, "x", "y", "a")
+        watched.fold([Record(10 * number, value, STREAM_TIME + 60_000)])
+    # The join window of the click has ended.
+    commit(metrics, watched)
+    after = metrics.figures.partitions[0].experiments["search"]
+    assert (after.tallies["unjoined"], after.last_record_at) == (1, clock.now - 60)
+
+
 def test_not_ready_without_records_of_an_experiment_with_a_fallback(
     metrics: Metrics, clock: Clock
 ) -> None:
@@ -170,13 +191,13 @@ def test_not_ready_without_records_of_an_experiment_with_a_fallback(
     commit(metrics, watched)
     for number in range(3):
         clock.now += 60
-        metrics.heartbeat.turned()
+        metrics.turned()
         fold(watched, *duels("search", number, "x", "y", "a"), *duels("ads", number, "x", "y", "a"))
         commit(metrics, watched)
         assert metrics.figures.why_not_ready() == []
     for number in range(3):
         clock.now += 60
-        metrics.heartbeat.turned()
+        metrics.turned()
         fold(watched, *duels("search", 10 + number, "x", "y", "a"))
         commit(metrics, watched)
     assert metrics.figures.why_not_ready() == [

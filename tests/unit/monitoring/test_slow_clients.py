@@ -137,7 +137,7 @@ class TestHangingClients:
         watched = task(config({"search": ARMS}), partition=1)
         began = time.perf_counter()
         for _ in range(100):
-            observer.heartbeat.turned()
+            observer.turned()
             observer.polled(10)
             observer.committed([watched], 0.02)
             observer.lagging({1: 5})
