@@ -84,9 +84,11 @@ class ExperimentEvents(Observer):
         self._states: dict[str, _State] = {}
         self._champions: dict[str, _Champion] = {}
         self._changed: set[str] = set()
+        self._names: dict[int, list[str]] = {}
 
     def restored(self, task: PartitionTask) -> None:
         """Remember the restored states: changes before them were logged by an earlier process."""
+        self._names[task.partition] = list(task.experiments)
         for name, experiment in task.experiments.items():
             self._states[name] = _State.of(experiment)
             self._changed.discard(name)
@@ -94,6 +96,11 @@ class ExperimentEvents(Observer):
                 self._champions[name] = _present_champion(
                     experiment, experiment.decisions.plan.champion
                 )
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """Log no earlier changes of their experiments: another process may have changed them."""
+        for partition in partitions:
+            self._changed.difference_update(self._names.pop(partition, ()))
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
         """Log the changes that have become visible."""

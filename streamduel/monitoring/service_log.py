@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -52,6 +52,7 @@ class ServiceLog(Observer):
         self._unlogged: Counter[Reason] = Counter()
         self._logged_at: dict[Reason, float] = {}
         self._outliers: dict[int, int] = {}
+        self._unlogged_outliers: dict[int, dict[str, Any]] = {}
         self._outliers_logged_at: dict[int, float] = {}
         self._committed_at: float | None = None
         self._offsets: dict[int, int] = {}
@@ -68,6 +69,7 @@ class ServiceLog(Observer):
     def stopped(self, why: str) -> None:
         """The service ends, and nothing more will be committed."""
         self._log_dead_letters(interval=0)
+        self._log_outliers(interval=0)
         since = None if self._committed_at is None else self._clock() - self._committed_at
         log.info(
             "stopped", why=why, offsets=self._offsets,
@@ -96,6 +98,7 @@ class ServiceLog(Observer):
             self._gained_at.pop(partition, None)
             self._dead_letters.pop(partition, None)
             self._outliers.pop(partition, None)
+            self._unlogged_outliers.pop(partition, None)
             self._offsets.pop(partition, None)
         if partitions:
             log.info("partitions lost", partitions=list(partitions))
@@ -119,27 +122,39 @@ class ServiceLog(Observer):
             counts = dict(task.dead_letters)
             self._unlogged += Counter(counts) - Counter(self._dead_letters.get(task.partition, {}))
             self._dead_letters[task.partition] = counts
-            self._log_outliers(task)
+            self._count_outliers(task)
         self.turned()
 
-    def _log_outliers(self, task: PartitionTask) -> None:
-        """Log the time outliers since the last line about the partition."""
-        now, partition = self._clock(), task.partition
-        new = task.time_outliers - self._outliers.setdefault(partition, task.time_outliers)
-        if new and now - self._outliers_logged_at.get(partition, -inf) >= OUTLIER_SECONDS:
-            timestamp, offset = task.clock.newest_ahead or (None, None)
-            log.warning(
-                "time outliers", topic=task.topic, partition=partition, records=new,
-                offset=offset, record_time=timestamp, stream_time=task.stream_time,
-                advice="the clock of a producer is wrong; stream time does not follow it",
-            )  # fmt: skip
-            self._outliers[partition] += new
-            self._outliers_logged_at[partition] = now
-
     def turned(self) -> None:
-        """Log dead letters whose interval is over."""
+        """Log dead letters and time outliers whose interval is over."""
         if self._unlogged:
             self._log_dead_letters(DEAD_LETTER_SECONDS)
+        if self._unlogged_outliers:
+            self._log_outliers(OUTLIER_SECONDS)
+
+    def _count_outliers(self, task: PartitionTask) -> None:
+        """Count the time outliers since the last line about the partition."""
+        partition = task.partition
+        new = task.time_outliers - self._outliers.setdefault(partition, task.time_outliers)
+        if new:
+            timestamp, offset = task.clock.newest_ahead or (None, None)
+            self._unlogged_outliers[partition] = {
+                "topic": task.topic, "partition": partition, "records": new,
+                "offset": offset, "record_time": timestamp, "stream_time": task.stream_time,
+            }  # fmt: skip
+
+    def _log_outliers(self, interval: float) -> None:
+        """Log those of partitions that were last logged at least that many seconds ago."""
+        now = self._clock()
+        for partition, fields in sorted(self._unlogged_outliers.items()):
+            if now - self._outliers_logged_at.get(partition, -inf) >= interval:
+                log.warning(
+                    "time outliers", **fields,
+                    advice="the clock of a producer is wrong; stream time does not follow it",
+                )  # fmt: skip
+                self._outliers[partition] += fields["records"]
+                self._outliers_logged_at[partition] = now
+                del self._unlogged_outliers[partition]
 
     def _log_dead_letters(self, interval: float) -> None:
         """Log the counts of reasons that were last logged at least that many seconds ago."""

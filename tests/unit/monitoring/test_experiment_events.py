@@ -175,6 +175,14 @@ class TestChampion:
         search.observer.turned()
         assert search.take() == []
 
+    def test_a_change_is_not_logged_after_the_partition_is_lost(self, search: Experiment) -> None:
+        assert self.champion(search, "y", against="x")
+        assert search.events(won("z", "y", 90_000, 1), won("z", "x", 90_000, 1)) == []
+        search.observer.lost([search.task.partition])
+        search.clock.now += CHAMPION_SECONDS
+        search.observer.turned()
+        assert search.take() == []
+
     def test_restored_states_are_not_logged(self, search: Experiment) -> None:
         assert self.champion(search, "y", against="x")
         fold(search.task, won("z", "y", 90_000, 1), won("z", "x", 90_000, 1))

@@ -228,6 +228,24 @@ class TestTimeOutliers:
         commit(service_log, target)
         assert [(it["records"], it["offset"]) for it in logged] == [(1, 40), (2, 200)]
 
+    @pytest.mark.parametrize("is_stopped", [False, True])
+    def test_the_rest_is_logged_without_another_commit(
+        self, service_log: ServiceLog, clock: Clock, logged: list[EventDict], *, is_stopped: bool
+    ) -> None:
+        target = task(config({"search": ("x", "y")}))
+        service_log.restored(target)
+        for _ in range(3):
+            fold_ahead(target, 3_600_000)
+            commit(service_log, target)
+        if is_stopped:
+            service_log.stopped("signal")
+        else:
+            clock.now += OUTLIER_SECONDS
+            service_log.turned()
+            service_log.turned()
+        lines = [it["records"] for it in logged if it["event"] == "time outliers"]
+        assert lines == [1, 2]
+
     def test_those_in_the_snapshot_are_not_logged(
         self, service_log: ServiceLog, logged: list[EventDict]
     ) -> None:
