@@ -240,6 +240,8 @@ class Assignments:
         with self._updated:
             current = self._current.get(assignment.experiment)
             if current is not None:
+                if assignment.epoch < current.assignment.epoch:
+                    return  # it does not confirm the newer one
                 seen_at = max(seen_at, min(now, current.seen_at))  # the clock may have been ahead
             if current is None or assignment.epoch > current.assignment.epoch:
                 current = CurrentAssignment(assignment, seen_at)

@@ -226,6 +226,20 @@ def test_age_counts_from_when_an_assignment_was_published() -> None:
         assert assignments.age("search") == 40  # the time of epoch 2
 
 
+class Late(InMemoryFeed):
+    """The newest assignment, and later an older one, as from a process that lags."""
+
+    def poll(self) -> list[FeedRecord]:
+        dates = {5: NOW - 1000, 4: NOW - 10}
+        return [FeedRecord(alone("x", epoch), at) for epoch, at in dates.items()]
+
+
+def test_an_older_assignment_does_not_confirm_the_newer_one() -> None:
+    with Assignments(Late(), clock=Clock()) as assignments:
+        assert assignments.wait_for("search")
+    assert assignments.age("search") == 1000
+
+
 def test_several_feeds_are_followed_concurrently() -> None:
     with Assignments(InMemoryFeed(alone("x", 3)), InMemoryFeed(alone("y", 4))) as assignments:
         eventually(lambda: assignments.draw("search") == Draw("y", "y", 4))
