@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any, Literal
@@ -52,7 +53,8 @@ def obstacle(path: Path) -> str:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file atomically: to a temporary file beside it, then one rename.
 
-    An existing file is replaced; a device or a pipe is written to directly.
+    An existing file is replaced, and keeps its permissions; a device or a pipe is written to
+    directly.
 
     Raises:
         StreamduelError: the file cannot be written; an existing file is unchanged.
@@ -67,6 +69,8 @@ def write_whole(path: Path, content: bytes) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+            if path.exists():
+                shutil.copymode(path, beside)
             beside.replace(identity(path))
         finally:
             beside.unlink(missing_ok=True)

@@ -24,6 +24,14 @@ def test_json_is_written_atomically(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
 
 
+def test_a_rewritten_file_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_bytes(b"first")
+    path.chmod(0o600)
+    write_whole(path, b"second")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize(
     ("path", "why"),
     [
