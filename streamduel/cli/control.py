@@ -26,6 +26,13 @@ ACTIONS: Final[dict[str, Action]] = {
 }
 """Name of each action on the command line and in a record."""
 
+ARGUMENTS: Final = {
+    ("arm",): "an ARM",
+    ("a", "b"): "two arms, ARM and OTHER",
+    ("text",): "a TEXT",
+}
+"""The arguments of an action, by the fields of its record."""
+
 ExperimentName = Annotated[
     str, typer.Argument(metavar="EXPERIMENT", help="The experiment's name.", show_default=False)
 ]
@@ -180,14 +187,13 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
             f"unknown experiment '{experiment}'{hint} Configured: {known}."
         )  # fmt: skip
     check_action(action, ACTIONS)
-    wanted = len(ACTION_FIELDS[ACTIONS[action]])
+    needed = ACTION_FIELDS[ACTIONS[action]]
+    wanted = len(needed)
     if len(arms) < wanted:
-        needs = "an ARM" if wanted == 1 else "two arms, ARM and OTHER"
-        needs = "a TEXT" if action == "note" else needs
-        raise ConfigurationError(f"{action} needs {needs}.")
+        raise ConfigurationError(f"{action} needs {ARGUMENTS[needed]}.")
     if len(arms) > wanted:
         most = "no second ARM" if wanted else "no ARM"
-        most = "one TEXT, in quotes" if action == "note" else most
+        most = "one TEXT, in quotes" if needed == ("text",) else most
         raise ConfigurationError(f"{action} takes {most} (found '{arms[wanted]}').")
     if wanted == 2 and arms[0] == arms[1]:
         raise ConfigurationError(f"{action} needs two arms (found '{arms[0]}' twice).")

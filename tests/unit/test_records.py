@@ -16,7 +16,9 @@ from msgspec import inspect
 
 from streamduel import records
 from streamduel.config import schemas
-from streamduel.record_rules import ACTION_FIELDS, ALLOWED, contradiction
+from streamduel.record_rules import _RULES, ACTION_FIELDS, ALLOWED, contradiction
+from streamduel.stream.coding import Coder
+from streamduel.stream.experiment import Experiment
 from tests.unit.stream.folding import Partition, config, letters
 
 PAGE = (Path(__file__).parents[2] / "docs" / "records.md").read_text(encoding="utf-8")
@@ -26,6 +28,11 @@ EXAMPLES = [
     for line in block.strip().split("\n\n")
 ]
 INPUTS = {str(event.__struct_config__.tag): event for event in typing.get_args(records.InputEvent)}
+
+
+def test_every_record_type_has_its_rules_its_coder_and_its_effect() -> None:
+    """A type that one of them lacks would end the service with its first record."""
+    assert set(INPUTS.values()) == set(_RULES) == set(Coder._CODERS) == set(Experiment._HANDLERS)
 
 
 def example(type_: str) -> list[str]:

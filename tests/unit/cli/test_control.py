@@ -191,6 +191,7 @@ def test_a_last_line_without_its_newline_stays_whole(
         (["search", "freeze-pair", "x", "x"], "freeze-pair needs two arms (found 'x' twice)."),
         (["search", "add-arm", "x", "y"],
          "add-arm takes no second ARM (found 'y')."),
+        (["search", "note"], "note needs a TEXT."),
         (["search", "note", "trained", "again"],
          "note takes one TEXT, in quotes (found 'again')."),
         (["search", "add-arm", ""],
