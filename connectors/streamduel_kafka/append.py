@@ -15,11 +15,11 @@ from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 
-# Longer than an election of a leader or the restart of a broker usually takes.
 APPEND_SECONDS: Final = 15.0
+"""Longer than an election of a leader or the restart of a broker usually takes."""
 
-# The producer gives up after the time above and says why; this only bounds its own defects.
 GRACE_SECONDS: Final = 5.0
+"""The producer gives up after the time above and says why; this only bounds its own defects."""
 
 
 def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:

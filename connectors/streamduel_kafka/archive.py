@@ -23,18 +23,18 @@ READER = ConsumerOptions(
     partition_bytes=8 * 1024 * 1024,
 )
 
-# A topic ends with the marker of a transaction, which is no record: kafka-python waits this long
-# for more records, so it is short. The request stays in flight across polls.
 POLL_SECONDS = 0.02
+"""A topic ends with the marker of a transaction, which is no record: kafka-python waits this long
+for more records, so it is short. The request stays in flight across polls."""
 
-# Timeout of one request for offsets; while the broker is down the caller retries.
 ASK_SECONDS = 5.0
+"""Timeout of one request for offsets; while the broker is down the caller retries."""
 
-# The key of the record that holds the snapshot's next offset. No entry's name starts with `$`.
 NEXT_OFFSET = b"$next_offset"
+"""The key of the record that holds the snapshot's next offset. No entry's name starts with `$`."""
 
-# The most digits of an offset: Kafka's offsets are below 2**63.
 MAX_DIGITS = 19
+"""The most digits of an offset: Kafka's offsets are below 2**63."""
 
 
 RESTORE = (

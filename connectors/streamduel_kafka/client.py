@@ -15,8 +15,8 @@ from kafka import TopicPartition
 
 from streamduel.connector import MAX_BATCH_BYTES, LogRecord
 
-# A topic that was deleted and recreated is noticed by its id, which comes with the metadata.
 METADATA_SECONDS = 5.0
+"""A topic that was deleted and recreated is noticed by its id, which comes with the metadata."""
 
 
 class Listener(Protocol):

@@ -20,15 +20,15 @@ from streamduel_kafka.client import (
 
 log = structlog.stdlib.get_logger(__name__)
 
-# A running cluster answers within a second; one that starts at the same time as this process takes
-# most of half a minute.
 BOOTSTRAP_SECONDS = 30.0
+"""A running cluster answers within a second; one that starts at the same time as this process takes
+most of half a minute."""
 
-# Timeout of a command for which a person waits, on a cluster that already runs.
 COMMAND_SECONDS = 10.0
+"""Timeout of a command for which a person waits, on a cluster that already runs."""
 
-# A wrong address is reported after this long, although the wait continues.
 HINT_SECONDS = 2.0
+"""A wrong address is reported after this long, although the wait continues."""
 
 # Permanent errors: retrying does not help.
 FATAL = (

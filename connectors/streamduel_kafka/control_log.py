@@ -41,15 +41,15 @@ from streamduel_kafka.settings import SourceSettings
 
 log = structlog.stdlib.get_logger(__name__)
 
-# The time between two reads of the control topic; an action then takes effect with the next commit
-# or the one after it.
 LOOK_SECONDS: Final = 0.1
+"""The time between two reads of the control topic; an action then takes effect with the next commit
+or the one after it."""
 
-# The longest that a request for offsets, or a record for the click log, may block a poll.
 ASK_SECONDS: Final = 2.0
+"""The longest that a request for offsets, or a record for the click log, may block a poll."""
 
-# It continues behind deleted records, which `_check_unread` and `_check_deleted` notice.
 READER: Final = ConsumerOptions(client_id="streamduel-control", metadata_seconds=METADATA_SECONDS)
+"""It continues behind deleted records, which `_check_unread` and `_check_deleted` notice."""
 
 # Not in the transaction of a commit: a marker that is written twice has no effect, so it needs no
 # transaction; and in one it would be visible only after the commit, and fold with the next.

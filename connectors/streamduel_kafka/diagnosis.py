@@ -25,8 +25,10 @@ REACH_SECONDS: Final = 5.0
 """Timeout of a connection: a running cluster answers within a second."""
 
 COORDINATOR_SECONDS: Final = 10.0
+"""Timeout of requests to a coordinator: its topic is created at the first request."""
+
 PAUSE_SECONDS: Final = 0.2
-"""Timeout and pause of requests to a coordinator: its topic is created at the first request."""
+"""The time between two such requests."""
 
 READ_SECONDS: Final = 5.0
 """Timeout of reading other topics."""

@@ -17,14 +17,15 @@ from filelock import lock_descriptor
 
 log = structlog.stdlib.get_logger(__name__)
 
-# More processes of one group on one host than any host has cores.
 MAX_SLOTS = 1024
+"""More processes of one group on one host than any host has cores."""
 
-# Kafka allows 249 characters in an instance id; four digits and a dash are for the slot.
 MAX_HOST = 244
+"""Kafka allows 249 characters in an instance id; four digits and a dash are for the slot."""
 
-# Systems clean the temporary directory of files that were not used for some days, locked or not.
 TOUCH_SECONDS = 3600.0
+"""Systems clean the temporary directory of files that were not used for some days, locked or
+not."""
 
 
 class Instance:

@@ -16,22 +16,22 @@ from streamduel_kafka.rights import Rights
 
 log = structlog.stdlib.get_logger(__name__)
 
-# The longest that a request for offsets may block everything else. Answers take milliseconds; while
-# the broker is down, the loop of polls is the better place to wait.
 ASK_SECONDS: Final = 5.0
+"""The longest that a request for offsets may block everything else. Answers take milliseconds;
+while the broker is down, the loop of polls is the better place to wait."""
 
-# Timeout of one broker, which may be down, for a request that every broker can answer.
 TRY_SECONDS: Final = 2.0
+"""Timeout of one broker, which may be down, for a request that every broker can answer."""
 
-# Timeout of the lag, which is for monitoring only and may be missing.
 LAG_SECONDS: Final = 1.0
+"""Timeout of the lag, which is for monitoring only and may be missing."""
 
-# The time between two attempts, where a client reports an error immediately instead of waiting.
 PAUSE_SECONDS: Final = 0.1
+"""The time between two attempts, where a client reports an error immediately instead of waiting."""
 
-# By default the broker aborts a transaction 60 s after it began, and checks that every 10 s: one
-# that is open for longer has been given more time, or hangs.
 STANDSTILL_SECONDS: Final = 90.0
+"""By default the broker aborts a transaction 60 s after it began, and checks that every 10 s: one
+that is open for longer has been given more time, or hangs."""
 
 
 class Bounds(NamedTuple):

@@ -19,9 +19,9 @@ from streamduel_kafka.topics import BOUND_IT, Topics
 
 log = structlog.stdlib.get_logger(__name__)
 
-# Kafka recommends at most a third of the session timeout. A process without partitions notices by
-# its heartbeats that the broker is down, within 5 s (see `Consumer.connected`).
 HEARTBEAT_MS = 1500
+"""Kafka recommends at most a third of the session timeout. A process without partitions notices by
+its heartbeats that the broker is down, within 5 s (see `Consumer.connected`)."""
 
 
 def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource:

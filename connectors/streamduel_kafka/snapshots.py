@@ -22,16 +22,17 @@ from streamduel_kafka.transaction import Transactions
 
 log = structlog.stdlib.get_logger(__name__)
 
-# The broker aborts a transaction after its timeout, and checks every 10 s by default; the rest is
-# for a slow broker.
 BROKER_SECONDS = 20.0
+"""The broker aborts a transaction after its timeout, and checks every 10 s by default; the rest is
+for a slow broker."""
 
 # Pauses between two attempts: at first as long as transaction markers usually take, then longer.
 MIN_PAUSE_SECONDS = 0.05
 MAX_PAUSE_SECONDS = 1.0
 
-# Transaction markers take milliseconds: what takes longer should be seen by who waits for a start.
 SILENT_SECONDS = 2.0
+"""Transaction markers take milliseconds: what takes longer should be seen by who waits for a
+start."""
 
 HANGING = (
     "a killed broker may have left it hanging: find it with 'kafka-transactions.sh find-hanging' "

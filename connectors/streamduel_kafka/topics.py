@@ -22,19 +22,21 @@ from streamduel_kafka.transaction import MAX_REQUEST_BYTES
 
 log = structlog.stdlib.get_logger(__name__)
 
-# A new topic is usable once its leaders are elected and every broker knows it.
 CREATE_SECONDS = 30.0
+"""A new topic is usable once its leaders are elected and every broker knows it."""
+
 PAUSE_SECONDS = 0.05
+"""The time between two looks at a new topic."""
 
 COMPACTED = {"cleanup.policy": "compact"}
 
-# Whatever the brokers' default is: an event log keeps every record. The broker compresses what
-# producers send again, so that no hostile batch is large in memory only: see `BOUNDED`.
 KEPT = {"cleanup.policy": "delete", "compression.type": "snappy"}
+"""Whatever the brokers' default is: an event log keeps every record. The broker compresses what
+producers send again, so that no hostile batch is large in memory only: see `BOUNDED`."""
 
-# Values of `compression.type` with which no fetch can exhaust the memory of librdkafka. It has a
-# limit for a batch of zstd, but decompresses all batches of a fetch, and a MB holds hundreds.
 BOUNDED = frozenset({"snappy", "uncompressed"})
+"""Values of `compression.type` with which no fetch can exhaust the memory of librdkafka. It has a
+limit for a batch of zstd, but decompresses all batches of a fetch, and a MB holds hundreds."""
 
 BOUND_IT = (
     "if you do not trust all its writers, set compression.type of the topic to snappy or "

@@ -17,29 +17,30 @@ from streamduel_kafka.client import AdminOptions, Committed, Producer, ProducerO
 from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
 from streamduel_kafka.rights import Rights, missing
 
-# Longer than an election of a leader or the restart of a broker usually takes, and half of the
-# 30 s that orchestrators give a process between SIGTERM and SIGKILL.
 COMMIT_SECONDS = 15.0
+"""Longer than an election of a leader or the restart of a broker usually takes, and half of the 30
+s that orchestrators give a process between SIGTERM and SIGKILL."""
 
-# Aborting is one request; without an answer, the broker aborts after `transaction_timeout_ms`, or
-# when the next producer with the same transactional id registers.
 ABORT_SECONDS = 2.0
+"""Aborting is one request; without an answer, the broker aborts after `transaction_timeout_ms`, or
+when the next producer with the same transactional id registers."""
 
-# A dead letter has at most 1 MB, the snapshot of an experiment with a thousand arms ten times that.
-# What a topic accepts is its own setting, 1 MB unless it is raised.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
+"""A dead letter has at most 1 MB, the snapshot of an experiment with a thousand arms ten times
+that. What a topic accepts is its own setting, 1 MB unless it is raised."""
 
-# The controller declares a broker dead 9 s (`broker.session.timeout.ms`) after its last heartbeat,
-# one of which comes every 2 s. Until then the leaders of all partitions with a replica there wait
-# for it. Two seconds more, and a commit succeeds instead of being repeated; not longer, because of
-# a leader that hangs its successor is asked only after this time.
 REQUEST_SECONDS = 11.0
+"""The controller declares a broker dead 9 s (`broker.session.timeout.ms`) after its last heartbeat,
+one of which comes every 2 s. Until then the leaders of all partitions with a replica there wait for
+it. Two seconds more, and a commit succeeds instead of being repeated; not longer, because of a
+leader that hangs its successor is asked only after this time."""
 
-# A commit ends with an explicit flush. Until then collect records: fewer, larger requests.
 LINGER_MS = 5
+"""A commit ends with an explicit flush. Until then collect records: fewer, larger requests."""
 
-# Another producer registered with this transactional id; the broker has aborted our transaction.
 REPLACED = (errors.InvalidProducerEpochError, errors.ProducerFencedError)
+"""Another producer registered with this transactional id; the broker has aborted our
+transaction."""
 
 
 class Transactions:

@@ -14,6 +14,7 @@ OUTLANDISH: Final = 50
 """A client with so many times the median number of duels is no usual user, if it has `MANY`."""
 
 MANY: Final = 100
+"""Duels that a busy user may have."""
 
 
 def bots(engine: Engine, found: Clients) -> Check:

@@ -13,6 +13,7 @@ FIRST: Final = 100_000
 """Rows that are looked at."""
 
 MAX_COLUMNS: Final = 50
+"""Columns that are looked at."""
 
 MIN_CLIENTS: Final = 20
 """Different values, from which on a column may hold clients, and no kinds of anything."""

@@ -21,6 +21,7 @@ from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.snapshot import PartitionEntry
 
 POLL_SECONDS: Final = 0.2
+"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 ACTIONS: Final = ("apply", "add_arm", "retire_arm")
 

@@ -18,6 +18,7 @@ OWN_SECONDS: Final = 60.0
 the group assigns them again, which takes some seconds. One that was stopped leaves immediately."""
 
 POLL_SECONDS: Final = 0.2
+"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 Load = Callable[[int], Snapshot | None]
 

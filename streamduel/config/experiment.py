@@ -35,6 +35,7 @@ MAX_TEXT: Final = 4000
 """The most characters of a descriptive text."""
 
 MAX_LINKS: Final = 20
+"""More would not be read on the status page."""
 
 Link = Annotated[str, Field(pattern=r"^https?://[^\s\"<>]+$", max_length=2048)]
 Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]

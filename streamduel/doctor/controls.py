@@ -13,8 +13,10 @@ from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.stream import control_order, snapshot_reading
 
 POLL_SECONDS: Final = 0.2
+"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 READ_SECONDS: Final = 10.0
+"""Timeout of opening the control topic, as of the newest records of the click log."""
 
 
 def check_controls(

@@ -30,6 +30,7 @@ READ_SECONDS: Final = 10.0
 """Timeout of reading all of them, once their offsets are known."""
 
 POLL_SECONDS: Final = 0.2
+"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 MAX_SENTENCES: Final = 5
 """Kinds of refused records that are reported, the most frequent first."""

@@ -36,6 +36,7 @@ NEWEST_OFFSETS: Final = 500
 """Offsets that are read for them; markers of transactions and unusable records take some."""
 
 POLL_SECONDS: Final = 0.2
+"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 
 def read(found: Snapshot, partition: int) -> Saved:

@@ -21,9 +21,10 @@ from streamduel_kafka.confluent.failures import translated, translating
 from streamduel_kafka.confluent.opening import NO_TOPIC, Errors, await_cluster, configuration
 
 ASK_SECONDS: Final = 10.0
+"""Timeout of a request: a running cluster answers within a second, also while a broker restarts."""
 
-# The time between two checks whether a new topic can be used.
 PAUSE_SECONDS: Final = 0.05
+"""The time between two checks whether a new topic can be used."""
 
 NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """The topic id that brokers before Kafka 2.8 report."""

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Final
 import msgspec
 from kafka import TopicPartition
 
-# Answers take milliseconds, a fetch without records 50; on a slow network, a second. With the time
-# between two statistics this must stay below the 5 s within which an absent broker makes a process
-# not ready.
 ANSWER_MICROSECONDS: Final = 2_500_000
+"""Answers take milliseconds, a fetch without records 50; on a slow network, a second. With the time
+between two statistics this must stay below the 5 s within which an absent broker makes a process
+not ready."""
 
 
-# The time without statistics before a request, and between two requests.
 QUIET_SECONDS: Final = 1.5
+"""The time without statistics before a request, and between two requests."""
 
 
 class _Throttle(msgspec.Struct):

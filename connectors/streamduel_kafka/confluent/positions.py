@@ -14,6 +14,7 @@ SEEK_SECONDS: Final = 2.0
 """For a partition that was assigned just now to become one that can be positioned."""
 
 PAUSE_SECONDS: Final = 0.01
+"""The time between two attempts to position it."""
 
 
 class _Placed(Protocol):

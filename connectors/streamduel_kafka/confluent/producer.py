@@ -37,8 +37,8 @@ Connections that wait for a slow answer count as idle, too: they open again, and
 the request, which the broker executes once.
 """
 
-# The time between two attempts while the queue is full.
 PAUSE_SECONDS: Final = 0.01
+"""The time between two attempts while the queue is full."""
 
 FOLLOWING: Final = frozenset(
     {KafkaError._FATAL, KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE}
@@ -49,6 +49,7 @@ CAUSE_SECONDS: Final = 0.5
 """Timeout of the reports of a failed transaction; the first ones may be of purged records."""
 
 CLOSE_SECONDS: Final = 1.0
+"""Timeout of what is still unsent when the producer closes: it is committed already, or void."""
 
 GRACE_SECONDS: Final = 1.0
 """The extra time in which librdkafka should end a call by its own timeout."""

@@ -36,6 +36,7 @@ CONSUMER: Final[dict[str, Any]] = {
 }
 
 METADATA_MS: Final = 5000
+"""Timeout of the question whether a topic exists, as of a connection."""
 
 
 class PythonConsumer:

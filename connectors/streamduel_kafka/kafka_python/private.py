@@ -23,13 +23,13 @@ from streamduel_kafka.client import Found
 
 NO_ID = uuid.UUID(int=0)
 
-# Answers take milliseconds, a fetch without records `fetch_max_wait_ms`; on a slow network, a
-# second. With the time between two heartbeats this must stay below the 5 s within which an absent
-# broker makes a process not ready.
 ANSWER_SECONDS = 3.0
+"""Answers take milliseconds, a fetch without records `fetch_max_wait_ms`; on a slow network, a
+second. With the time between two heartbeats this must stay below the 5 s within which an absent
+broker makes a process not ready."""
 
-# Above the timeout of every request but that of joining a group.
 REGULAR_SECONDS = 20.0
+"""Above the timeout of every request but that of joining a group."""
 
 
 def connected(consumer: Any) -> bool:
