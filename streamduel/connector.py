@@ -12,7 +12,7 @@ also when the process is killed in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
@@ -324,6 +324,20 @@ class SourceOptions(NamedTuple):
     max_batch_bytes: int = MAX_BATCH_BYTES
 
 
+class Contradiction(NamedTuple):
+    """A key whose value contradicts that of another section.
+
+    Attributes:
+        section: `source`, `sink` or `snapshots`.
+        key: the key there.
+        predicate: what it must be, to be continued after its name: "must be … (found …)."
+    """
+
+    section: str
+    key: str
+    predicate: str
+
+
 @dataclass(kw_only=True)
 class Connector:
     """A plug-in: settings models, and functions that open a source, outlet and archive from them.
@@ -347,6 +361,9 @@ class Connector:
             experiment's name) and the value (JSON on one line). On return the record is durable,
             in the experiment's home partition. Raises a ConnectorError if nothing was written, and
             an UncertainError if that is unknown; both within seconds.
+        contradictions: the keys of source, sink and snapshots that contradict one another; see
+            `Contradiction`. Takes the settings of the sections, of which the source is None if it
+            has another connector. Optional.
         diagnose: checks source, sink and snapshot settings for `streamduel doctor`, within seconds;
             creates, locks and writes nothing, and raises nothing about what it finds. Optional.
     """
@@ -360,6 +377,7 @@ class Connector:
     open_outlet: Callable[[Any, Any, Source, Failpoint], Outlet]
     open_archive: Callable[[Any, Any], Archive]
     append: Callable[[Any, bytes, bytes], str]
+    contradictions: Callable[[Any, Any, Any], Iterable[Contradiction]] = lambda *_: ()
     diagnose: Callable[[Any, Any, Any], Diagnosis] = lambda *_: Diagnosis(())
 
 

@@ -8,7 +8,12 @@ from streamduel.connector import Connector, Failpoint, Source, SourceOptions
 from streamduel_files.append import append_line
 from streamduel_files.diagnosis import diagnose
 from streamduel_files.outlet import FileArchive, FileOutlet
-from streamduel_files.settings import FileSinkSettings, FileSnapshotSettings, FileSourceSettings
+from streamduel_files.settings import (
+    FileSinkSettings,
+    FileSnapshotSettings,
+    FileSourceSettings,
+    contradictions,
+)
 from streamduel_files.source import FileSource
 
 
@@ -46,6 +51,7 @@ connector = Connector(
     open_outlet=_open_outlet,
     open_archive=_open_archive,
     append=_append,
+    contradictions=contradictions,
     diagnose=diagnose,
 )
 

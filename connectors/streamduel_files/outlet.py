@@ -29,7 +29,6 @@ FORMAT: Final = 3
 UNSEALED: Final = 2
 """The only older format that can be read; it has no checksum."""
 
-
 RESTORE: Final = (
     "restore it from a backup, or move the snapshots and outputs away to start over: the click log "
     "is then folded again from its beginning, with the same result if it is complete"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -16,8 +17,10 @@ from pydantic import (
     model_validator,
 )
 
-STANDARD_INPUT: Final = Path("-")
+from streamduel.connector import Contradiction
+from streamduel_files.outlet import ASSIGNMENTS, DEAD_LETTERS, SNAPSHOT
 
+STANDARD_INPUT: Final = Path("-")
 
 MAX_PART_BYTES: Final = 255
 """What the usual file systems allow."""
@@ -100,3 +103,25 @@ class FileSnapshotSettings(FilesSettings):
     """The directory of the snapshots."""
 
     path: Folder = Field(description="A directory for snapshot.json.", examples=["state/"])
+
+
+def contradictions(
+    source: FileSourceSettings | None, sink: FileSinkSettings, snapshots: FileSnapshotSettings
+) -> Iterator[Contradiction]:
+    """A click log that is a file of the sink or the snapshots, to which the service writes itself.
+
+    Args:
+        source: None if the click log is in no file.
+        sink: the directory of the outputs.
+        snapshots: the directory of the snapshots.
+    """
+    if source is None or source.path == STANDARD_INPUT:
+        return
+    for file, key in (
+        (sink.path / ASSIGNMENTS, "sink.path"),
+        (sink.path / DEAD_LETTERS, "sink.path"),
+        (snapshots.path / SNAPSHOT, "snapshots.path"),
+    ):
+        if os.path.realpath(source.path) == os.path.realpath(file):
+            wrong = f"must not be the {file.name} of {key}, which the service writes."
+            yield Contradiction("source", "path", wrong)

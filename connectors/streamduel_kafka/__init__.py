@@ -6,7 +6,13 @@ from streamduel_kafka.archive import open_archive
 from streamduel_kafka.diagnosis import diagnose
 from streamduel_kafka.opening import open_log, open_source
 from streamduel_kafka.outlet import open_outlet
-from streamduel_kafka.settings import SHARED, SinkSettings, SnapshotSettings, SourceSettings
+from streamduel_kafka.settings import (
+    SHARED,
+    SinkSettings,
+    SnapshotSettings,
+    SourceSettings,
+    contradictions,
+)
 
 connector = Connector(
     source_settings=SourceSettings,
@@ -18,6 +24,7 @@ connector = Connector(
     open_outlet=open_outlet,
     open_archive=open_archive,
     append=append_record,
+    contradictions=contradictions,
     diagnose=diagnose,
 )
 

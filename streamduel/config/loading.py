@@ -77,6 +77,14 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
     if found:
         raise _refusal(document, found)
     source, sink = connectors["source"], connectors["sink"]
+    found = [
+        Mistake((it.section, it.key), f"{it.section}.{it.key} {it.predicate}")
+        for it in sink.contradictions(
+            settings["source"] if source is sink else None, settings["sink"], settings["snapshots"]
+        )
+    ]
+    if found:
+        raise _refusal(document, found)
     return LoadedConfig(
         path=path, config=config, source_connector=source, outlet_connector=sink, **settings
     )
@@ -186,7 +194,8 @@ def _share(
 ) -> Iterator[Mistake]:
     """Let a section take from the source the keys on which both must agree."""
     for key in sorted(shared & source.keys()):
-        if raw.setdefault(key, source[key]) != source[key]:
+        given = raw.setdefault(key, source[key])
+        if given is not source[key] and given != source[key]:  # NaN differs from itself
             yield Mistake(
                 (section, key),
                 f"{section}.{key} must be the same as source.{key}, or be left out: input, outputs "
