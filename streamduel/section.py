@@ -17,6 +17,7 @@ FROM_FILE: Final = {"from": "file"}
 
 # Strict: `true` is no integer, and a quoted number is a mistake to report.
 Integer = Annotated[int, Field(strict=True)]
+Number = Annotated[float, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, strict=True)]
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 

@@ -5,8 +5,9 @@ Validated with the context `{"directory": Path}`: relative file names refer to i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from streamduel.connector import Contradiction
 from streamduel.kafka_clients import Secret
 
 
@@ -60,6 +62,13 @@ Servers = Annotated[
     Field(min_length=1),
 ]
 Password = SecretStr
+
+# Strict: `"yes"` is no boolean, and `true` and a quoted number are no integers.
+Flag = Annotated[bool, Field(strict=True)]
+Integer = Annotated[int, Field(strict=True)]
+
+MAX_INT32: Final = 2**31 - 1
+"""The largest number that Kafka's protocol has room for."""
 File = Annotated[Path, AfterValidator(_existing)]
 
 
@@ -72,7 +81,7 @@ class Security(BaseModel):
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         default="PLAINTEXT", description="Encryption (SSL) and authentication (SASL)."
     )
-    ssl_check_hostname: bool = Field(
+    ssl_check_hostname: Flag = Field(
         default=True, description="Whether the broker's certificate must match its host name."
     )
     ssl_cafile: File | None = Field(
@@ -158,8 +167,8 @@ class Cluster(Security):
         description="Brokers as host:port: a list, or separated by commas.",
         examples=[["localhost:9092"]],
     )
-    create_topics: bool = Field(default=False, description="Create missing topics.")
-    replication_factor: int = Field(
+    create_topics: Flag = Field(default=False, description="Create missing topics.")
+    replication_factor: Integer = Field(
         default=-1,
         ge=-1,
         le=32767,
@@ -223,25 +232,29 @@ class SourceSettings(Cluster):
         max_length=249,
         description="This process's name in the group; null: host name and a free number.",
     )
-    partitions: int = Field(
-        default=1, ge=1, description="Partitions of the topic, if it is created."
+    partitions: Integer = Field(
+        default=1, ge=1, le=MAX_INT32, description="Partitions of the topic, if it is created."
     )
     # Polling 5,000 records takes some 30 ms, and folding them as long: SIGTERM is handled
     # immediately. Measured: 150,000 records/s; 130,000 with 500 per poll; no more with more.
-    max_poll_records: int = Field(default=5000, ge=1, description="Most records per poll.")
+    max_poll_records: Integer = Field(
+        default=5000, ge=1, le=MAX_INT32, description="Most records per poll."
+    )
     # Kafka's default. A process that is killed and restarted within it gets its partitions back
     # without a rebalance.
-    session_timeout_ms: int = Field(
+    session_timeout_ms: Integer = Field(
         default=45_000,
         ge=1,
+        le=MAX_INT32,
         description="Session timeout: partitions are reassigned after this long without a "
         "heartbeat.",
     )
     # Four times the longest commit (`transaction.COMMIT_SECONDS`). A rebalance waits this long for
     # a member that hangs: Kafka's default of five minutes would stop all members for too long.
-    max_poll_interval_ms: int = Field(
+    max_poll_interval_ms: Integer = Field(
         default=60_000,
         ge=1,
+        le=MAX_INT32,
         description="Partitions are reassigned after this long without a poll.",
     )
 
@@ -276,9 +289,10 @@ class SinkSettings(Cluster):
     )
     # Twice the longest commit, so that none times out; and below the session timeout, so that the
     # transaction of a killed process is aborted before another process owns its partitions.
-    transaction_timeout_ms: int = Field(
+    transaction_timeout_ms: Integer = Field(
         default=30_000,
         ge=1000,
+        le=MAX_INT32,
         description="The broker aborts an unfinished commit after this long.",
     )
 
@@ -290,3 +304,29 @@ class SnapshotSettings(Cluster):
         description="The snapshots' topic, compacted, with as many partitions as the click log.",
         examples=["streamduel-snapshots"],
     )
+
+
+def contradictions(
+    source: SourceSettings | None, sink: SinkSettings, snapshots: SnapshotSettings
+) -> Iterator[Contradiction]:
+    """Topics with two uses: the service would read its own outputs, or lose records by compaction.
+
+    Args:
+        source: None if the click log is not in Kafka.
+        sink: on the same brokers.
+        snapshots: on the same brokers.
+    """
+    used = {}
+    if source is not None:
+        used[source.topic] = "source.topic"
+        if source.control_topic is not None:
+            used[source.control_topic] = "source.control_topic"
+    for section, key, topic in (
+        ("sink", "assignments", sink.assignments),
+        ("sink", "dead_letters", sink.dead_letters),
+        ("snapshots", "topic", snapshots.topic),
+    ):
+        if topic in used:
+            other = f"must be another topic than {used[topic]} (found '{topic}')."
+            yield Contradiction(section, key, other)
+        used.setdefault(topic, f"{section}.{key}")

@@ -100,10 +100,17 @@ def _parse(text: str, name: str) -> tuple[Any, yaml.Node | None]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, and leaves dates text.
+    """A safe loader that refuses a key given twice and sets, and leaves dates text.
 
-    No setting is a date, and an arm may be named after one.
+    No setting is a date, and an arm may be named after one. The order of a set differs from process
+    to process.
     """
+
+    yaml_constructors = {  # noqa: RUF012 - PyYAML's own way
+        tag: constructor
+        for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+        if tag != "tag:yaml.org,2002:set"
+    }
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]

@@ -22,7 +22,7 @@ from streamduel.interleaving.credit import (
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
 from streamduel.records import MAX_SEGMENTS as MAX_KINDS
-from streamduel.section import MAX_ARMS, Integer, Name, Pair, Section
+from streamduel.section import MAX_ARMS, Integer, Name, Number, Pair, Section
 
 JOIN_WINDOW_MS: Final = 600_000
 """Default of `join_window_ms`, ten minutes: users rarely return to a page of results later."""
@@ -126,7 +126,7 @@ class CreditSettings(Section):
 class StopSettings(Section):
     """The stop rule: exploration ends and only the champion is served (status `finished`)."""
 
-    confidence: Annotated[float, Field(ge=0.5, lt=1)] | None = Field(
+    confidence: Annotated[Number, Field(ge=0.5, lt=1)] | None = Field(
         None,
         description="Explore until the champion is the winner with this confidence, such as 0.99;"
         " null: 0.95 with `top_two`; other policies explore permanently.",
@@ -162,10 +162,10 @@ class GuardrailSettings(Section):
     control_arm: Name | None = Field(
         None, description="An arm that is always served alone to `min_share` of the impressions."
     )
-    min_share: Annotated[float, Field(ge=0, lt=1)] | None = Field(
+    min_share: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
         None, description="The control arm's share; the policy distributes the rest."
     )
-    max_share: Annotated[float, Field(gt=0, le=1)] | None = Field(
+    max_share: Annotated[Number, Field(gt=0, le=1)] | None = Field(
         None,
         description="Largest share of the impressions in which an arm takes part, unless it is the"
         " champion. The excess is served the champion alone.",
@@ -266,7 +266,7 @@ class ExperimentSettings(Section):
     batch_deadline_ms: Annotated[Integer, Field(ge=1, le=MAX_TIME)] | None = Field(
         None, description="Stream time after which a batch closes before it is full."
     )
-    batch_min_fill: float = Field(
+    batch_min_fill: Number = Field(
         0.5,
         gt=0,
         le=1,

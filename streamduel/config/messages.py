@@ -119,6 +119,8 @@ def _hint(schema: Schema, value: Any) -> str:
     if isinstance(value, str):
         if schema.get("type") == "number" and EXPONENT.fullmatch(value):
             return "; in YAML, an exponent needs a point and a sign, as in 1.0e-2."
+        if schema.get("type") == "integer" and EXPONENT.fullmatch(value):
+            return "; in YAML, a number with an exponent is no integer; write its digits."
         return nearest(value, schema.get("enum", [])) or "."
     needs_quotes = is_text(schema) and isinstance(value, bool | int | float)
     return "; quotes make it a string." if needs_quotes and "enum" not in schema else "."

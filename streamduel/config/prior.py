@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from streamduel.errors import nearest, shown
 from streamduel.preference.exponential import exp
-from streamduel.section import MAX_ARMS, Name, Section
+from streamduel.section import MAX_ARMS, Name, Number, Section
 
 MAX_CAP: Final = 1000
 """Duels of a pair: more would not steer better, and a wrong prior would cost more."""
@@ -41,10 +41,10 @@ class PriorSettings(Section):
         description="Scores of an offline evaluation by arm, such as nDCG; larger is better, and"
         " the scale does not matter.",
     )
-    discount: Annotated[float, Field(gt=0, le=1)] = Field(
+    discount: Annotated[Number, Field(gt=0, le=1)] = Field(
         0.1, description="How many duels a duel of `wins` counts for."
     )
-    cap: Annotated[float, Field(gt=0, le=MAX_CAP)] = Field(
+    cap: Annotated[Number, Field(gt=0, le=MAX_CAP)] = Field(
         30.0,
         description="The most duels that the prior counts for, per pair; with `scores`, each pair's"
         " number.",

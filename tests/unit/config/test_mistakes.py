@@ -131,6 +131,8 @@ FOUND = "must be a mapping with source, sink, snapshots and experiments"
          "(line 1, column 4)."),
         ("a: " + "9" * 5000, "is not YAML: found a value that its type does not allow "
          "(line 1, column 4)."),
+        ("a: !!set {x, y}", "is not YAML: could not determine a constructor for the tag (line 1, "
+         "column 4)."),
         ("a: !!python/object:os.system x", "is not YAML: could not determine a constructor for the "
          "tag (line 1, column 4)."),
         ("a: " + "[" * 5000, "is nested too deep."),
