@@ -256,7 +256,10 @@ class TopTwo(WindowedPolicy):
         if self.elimination.out(self.out_at).number < self.n_arms:
             return None
         most, won = bounds_of_score(self.elimination.safe >= self.most_at)
-        return won.argmax().item() if most.max() <= won.max() else None
+        if most.max() > won.max():
+            return None
+        # Of several winners, the one with the largest priority: it stays the same.
+        return int(np.where(won == won.max(), self._priority, -1).argmax())
 
     def _leader(self) -> int:
         """The arm that beats the most others in the counts, of those that are in."""
