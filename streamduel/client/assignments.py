@@ -82,6 +82,9 @@ class Assignments:
         rng: the source of draws without a key; by default the operating system's randomness.
         clock: seconds since 1970.
 
+    Raises:
+        ClientError: an argument has an invalid value.
+
     >>> from streamduel.client import InMemoryFeed
     >>> record = '''{"type": "assignment", "experiment": "search", "epoch": 17,
     ...     "champion": "ltr", "pairs": [{"a": "bm25", "b": "ltr", "share": 0.75},
@@ -106,7 +109,16 @@ class Assignments:
         rng: Uniform | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        if not isinstance(keep, int | float) or not keep >= 0:
+            raise ClientError(f"keep must be a number of seconds from 0 (found {keep!r}).")
+        if not isinstance(most_kept, int) or most_kept < 1:
+            raise ClientError(f"most_kept must be an integer of at least 1 (found {most_kept!r}).")
         self._defaults = dict(defaults or {})
+        for experiment, arm in self._defaults.items():
+            if not isinstance(arm, str):
+                raise ClientError(
+                    f"the default arm of '{experiment}' must be a string (found {arm!r})."
+                )
         self._rng = SystemRandom() if rng is None else rng
         self._clock = clock
         self._sessions = Sessions(keep, most_kept) if keep > 0 else None
@@ -171,8 +183,10 @@ class Assignments:
             **options: see `Assignments`.
 
         Raises:
-            ClientError: a URL, a header or `every` is invalid.
+            ClientError: there is no URL, or a URL, a header or `every` is invalid.
         """
+        if not urls:
+            raise ClientError("assignments over HTTP need at least one URL (found none).")
         return cls(*[UrlFeed(url, every, headers) for url in urls], **options)
 
     @classmethod

@@ -65,9 +65,10 @@ class EventLog:
 
     **The methods that log a record** return its id. `record_id` must be unique within the
     experiment, and is random by default; `ts` is in milliseconds since 1970, by default now;
-    `client`, `query` and `segment` are those of `Origin`. They raise ClientError if streamduel
-    would refuse the record or the log is closed, and BufferFullError if the buffer is full and
-    `full` is "raise".
+    `client`, `query` and `segment` are those of `Origin`. A list longer than the service's
+    `limits.max_ranks`, by default 1,000, becomes a dead letter there. They raise ClientError if
+    streamduel would refuse the record or the log is closed, and BufferFullError if the buffer
+    is full and `full` is "raise".
 
     Create one in each process, after it has forked: threads do not survive a fork.
 
@@ -78,7 +79,7 @@ class EventLog:
         clock: seconds since 1970, for the records' `ts`.
 
     Raises:
-        ClientError: `full` has another value.
+        ClientError: `full` or `buffer_bytes` has another value.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -109,6 +110,10 @@ class EventLog:
     ) -> None:
         if full not in {"drop", "raise"}:
             raise ClientError(f"full must be 'drop' or 'raise' (found {full!r}).")
+        if not isinstance(buffer_bytes, int) or buffer_bytes < 1:
+            raise ClientError(
+                f"buffer_bytes must be an integer of at least 1 (found {buffer_bytes!r})."
+            )
         self._full = full
         self._clock = clock
         self._dropping = False
@@ -290,7 +295,7 @@ class EventLog:
 
     def _stamp(self, record_id: str | None, ts: int | None) -> _Stamp:
         return {
-            "id": record_id or str(uuid.uuid4()),
+            "id": str(uuid.uuid4()) if record_id is None else record_id,
             "ts": int(1000 * self._clock()) if ts is None else ts,
         }
 

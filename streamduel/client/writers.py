@@ -25,6 +25,9 @@ MAX_RECORD_BYTES: Final = 1_000_000
 MAX_BATCH: Final = 1000
 """Records per call of a writer: enough to share a few requests, few enough to take milliseconds."""
 
+MIN_CHANCE: Final = 1e-199
+"""The smallest number other than 0 that streamduel reads."""
+
 OVERHEAD_BYTES: Final = 200
 """Memory of a record besides its text, about."""
 
@@ -109,7 +112,7 @@ def encode(record: Record) -> bytes:
     try:
         value = msgspec.json.encode(record)
         decoded = _decode(value)
-        problem = contradiction(decoded) or _winner_of_one(decoded)
+        problem = contradiction(decoded) or _winner_of_one(decoded) or _chances(record)
     except msgspec.ValidationError as error:
         problem = misfit(msgspec.json.decode(value), str(error))
     except (UnicodeError, TypeError) as error:
@@ -126,6 +129,14 @@ def _winner_of_one(record: Record) -> str | None:
     """Streamduel ignores the winner of an arm served alone; in a service it is a mistake."""
     if isinstance(record, Duel) and record.a == record.b and record.winner is not None:
         return f"winner must be None where one ranker was served alone (found '{record.winner}')."
+    return None
+
+
+def _chances(record: Record) -> str | None:
+    """Not a number is null in JSON, and streamduel refuses tiny numbers: they are slow to read."""
+    for chance in getattr(record, "chances", None) or ():
+        if chance is not None and not (chance == 0 or chance >= MIN_CHANCE):
+            return f"chances must be 0, or numbers from {MIN_CHANCE:g} to 1 (found {chance})."
     return None
 
 

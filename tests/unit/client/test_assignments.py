@@ -226,6 +226,26 @@ def test_age_counts_from_when_an_assignment_was_published() -> None:
         assert assignments.age("search") == 40  # the time of epoch 2
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"keep": -1}, "keep must be a number of seconds from 0 (found -1)."),
+        ({"keep": math.nan}, "keep must be a number of seconds from 0 (found nan)."),
+        ({"most_kept": 0}, "most_kept must be an integer of at least 1 (found 0)."),
+        ({"defaults": {"ads": 5}}, "the default arm of 'ads' must be a string (found 5)."),
+    ],
+)
+def test_an_invalid_argument_is_named(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        Assignments(InMemoryFeed(), **options)
+    assert str(refused.value) == sentence
+
+
+def test_no_url_is_refused() -> None:
+    with pytest.raises(ClientError, match="need at least one URL"):
+        Assignments.from_url()
+
+
 class Late(InMemoryFeed):
     """The newest assignment, and later an older one, as from a process that lags."""
 

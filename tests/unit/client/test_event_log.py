@@ -1,4 +1,5 @@
 import json
+import math
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -192,6 +193,14 @@ def refusals(log: EventLog) -> dict[str, Any]:
         "this impression would be refused: chances[0] must be a number from 0 to 1, or null "
         "(found 7).":
             lambda: log.impression("search", PAIR, SHOWN._replace(chances=[7, None, None])),
+        "this impression would be refused: chances must be 0, or numbers from 1e-199 to 1 (found "
+        "1e-310).":
+            lambda: log.impression("search", PAIR, SHOWN._replace(chances=[0.5, 0.0, 1e-310])),
+        "this impression would be refused: chances must be 0, or numbers from 1e-199 to 1 (found "
+        "nan).":
+            lambda: log.impression("search", PAIR, SHOWN._replace(chances=[math.nan, None, 1.0])),
+        "this click would be refused: id must be a string of 1 to 256 characters (found '').":
+            lambda: log.click("search", "i-1", rank=1, record_id=""),
         "this interleaving would be refused: clicks has rank 3, outside the list: 'teams' has "
         "3 ranks, from 0.":
             lambda: log.interleaving("search", PAIR, SHOWN, [2, 3]),
@@ -215,7 +224,7 @@ def refusals(log: EventLog) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(14))
+@pytest.mark.parametrize("number", range(17))
 def test_records_that_streamduel_would_refuse_are_refused(
     log: EventLog, kept: Kept, number: int
 ) -> None:
@@ -270,6 +279,13 @@ def test_a_full_buffer_may_raise_instead(kept: Kept) -> None:
 def test_full_must_be_drop_or_raise(kept: Kept) -> None:
     with pytest.raises(ClientError, match=r"^full must be 'drop' or 'raise' \(found 'wait'\)\.$"):
         EventLog(kept, full="wait")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, "x", None])
+def test_the_buffer_has_room(kept: Kept, size: Any) -> None:
+    sentence = rf"^buffer_bytes must be an integer of at least 1 \(found {size!r}\)\.$"
+    with pytest.raises(ClientError, match=sentence):
+        EventLog(kept, buffer_bytes=size)
 
 
 def test_a_file_has_one_record_per_line(tmp_path: Path) -> None:
