@@ -175,35 +175,52 @@ def _group_clicks(engine: Engine) -> None:
 
 
 def _leave_out_rare_names(engine: Engine) -> None:
-    """Make the tables `arm_records`, `rare_arms` and `rare_experiments`."""
+    """Make the tables `arm_duels`, `rare_arms` and `rare_experiments`.
+
+    An arm that a control record names is no misspelt one.
+    """
     engine.run(
         "counting arms",
         """
-        CREATE TABLE arm_records AS
+        CREATE TABLE arm_duels AS
         WITH of_pairs AS (
-            SELECT experiment, a, b, count(*) AS n FROM kept
+            SELECT experiment, a, b, sum(
+                CASE WHEN kind = 'duels' THEN greatest(wins_a + wins_b + ties, 1) ELSE 1 END
+            ) AS n FROM kept
             WHERE kind NOT IN ('click', 'control') GROUP BY experiment, a, b
         ), of_arms AS (
             SELECT experiment, unnest(CASE WHEN a = b THEN [a] ELSE [a, b] END) AS arm, n,
                 sum(n) OVER (PARTITION BY experiment) AS total
             FROM of_pairs
         )
-        SELECT experiment, arm, sum(n)::BIGINT AS records, total::BIGINT AS total FROM of_arms
+        SELECT experiment, arm, sum(n)::HUGEINT AS duels, total::HUGEINT AS total FROM of_arms
         GROUP BY experiment, arm, total
         """,
     )
-    rare = f"records < {RARE} AND records < {RARE_SHARE} * total"
+    engine.run(
+        "looking for arms in control records",
+        """
+        CREATE TABLE named_arms AS
+        SELECT DISTINCT experiment, arm FROM (
+            SELECT experiment, arm FROM controls WHERE action = 'add_arm'
+            UNION ALL
+            SELECT experiment, unnest(applied_arms) FROM controls WHERE action = 'apply'
+        ) WHERE experiment IN (SELECT experiment FROM arm_duels)
+        """,
+    )
+    rare = f"duels < {RARE} AND duels < {RARE_SHARE} * total"
     engine.run(
         "looking for misspelt arms",
-        f"CREATE TABLE rare_arms AS SELECT experiment, arm, records FROM arm_records WHERE {rare}",
+        f"CREATE TABLE rare_arms AS SELECT experiment, arm FROM arm_duels WHERE {rare}"
+        " AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM named_arms)",
     )
     engine.run(
         "looking for misspelt experiments",
         f"""
         CREATE TABLE rare_experiments AS
-        SELECT experiment, records FROM (
-            SELECT experiment, records, sum(records) OVER () AS total FROM (
-                SELECT experiment, max(total) AS records FROM arm_records GROUP BY experiment
+        SELECT experiment FROM (
+            SELECT experiment, duels, sum(duels) OVER () AS total FROM (
+                SELECT experiment, max(total) AS duels FROM arm_duels GROUP BY experiment
             )
         ) WHERE {rare}
         """,
@@ -220,7 +237,9 @@ def _choose_arms(engine: Engine) -> None:
         SELECT experiment, arm, moment, moment IS NOT NULL AND count(*) OVER (
                 PARTITION BY experiment) - row_number() OVER (
                 PARTITION BY experiment ORDER BY moment NULLS LAST, arm) < {MIN_ARMS} AS must_stay
-        FROM arm_records LEFT JOIN retired USING (experiment, arm)
+        FROM (
+            SELECT experiment, arm FROM arm_duels UNION SELECT experiment, arm FROM named_arms
+        ) LEFT JOIN retired USING (experiment, arm)
         WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
           AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM rare_arms)
         """,
@@ -251,7 +270,9 @@ def _find_retired(engine: Engine) -> None:
             UNION ALL
             SELECT experiment, r.arm, NOT list_contains(applied_arms, r.arm),
                 (coalesce(ts, 0), row)
-            FROM controls JOIN arm_records AS r USING (experiment)
+            FROM controls JOIN (
+                SELECT experiment, arm FROM arm_duels UNION SELECT experiment, arm FROM named_arms
+            ) AS r USING (experiment)
             WHERE action = 'apply' AND len(applied_arms) > 0
         )
         SELECT experiment, arm, max(moment) AS moment FROM changes

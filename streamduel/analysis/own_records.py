@@ -36,8 +36,10 @@ def are_own(rows: Sequence[dict[str, Any]], chosen: Chosen) -> bool:
     for row in rows:
         known[(of := str(row.get(column)).lower())] += 1
         named = row | {field: row.get(column) for field, column in fields.items()}
-        with contextlib.suppress(msgspec.ValidationError):
-            msgspec.convert(named, InputEvent)
+        # An integer that JSON records cannot have, or a text that is not UTF-8, is not streamduel's.
+        with contextlib.suppress(msgspec.MsgspecError, OverflowError, UnicodeError):
+            # As JSON: `convert` does not take an array where a record keeps its text (`msgspec.Raw`).
+            msgspec.json.decode(msgspec.json.encode(named, enc_hook=str), type=InputEvent)
             own[of] += 1
     return all(2 * own[of] >= count for of, count in known.items()
                if of in TYPES and count >= RARE * len(rows))  # fmt: skip

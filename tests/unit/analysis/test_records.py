@@ -142,6 +142,25 @@ def test_misspelt_arms_and_experiments_are_left_out(tmp_path: Path) -> None:
     assert found.tallies["dead_letter"] == 2
 
 
+def test_an_arm_with_few_records_of_many_duels_is_no_misspelt_one(tmp_path: Path) -> None:
+    rows = [*duels(3000, "b")] + [
+        {"type": "duels", "id": f"sum {other}", "experiment": "search", "a": "dense", "b": other,
+         "wins_a": 30_000, "wins_b": 20_000, "ties": 0, "ts": 1_790_000_000_000}
+        for other in ("bm25", "ltr")
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert (found.champion, found.duels) == ("dense", 103_000)
+
+
+def test_an_experiment_of_one_arm_does_not_stop_the_others(tmp_path: Path) -> None:
+    alone = [{**row, "experiment": "ads", "b": "bm25", "winner": None, "client": f"u{n % 9}"}
+             for n, row in enumerate(duels(40, "a"))]  # fmt: skip
+    rows = [{**row, "client": f"u{n % 9}"} for n, row in enumerate(duels(300, "b"))]
+    analysis = analyze(Request([str(json_lines(tmp_path / "x.json", [*rows, *alone]))]))
+    assert set(analysis.experiments) == {"search"}
+    assert analysis.experiments["search"].duels == 300
+
+
 def test_duels_of_one_arm_alone_teach_nothing(tmp_path: Path) -> None:
     alone = [{**row, "b": "bm25", "winner": None, "id": f"alone {n}"}
              for n, row in enumerate(duels(40, "a"))]  # fmt: skip

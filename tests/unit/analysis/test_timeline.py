@@ -43,6 +43,43 @@ def test_control_records_are_told_with_their_actor(tmp_path: Path) -> None:
     assert "Timeline</h2>" in render(found)
 
 
+def test_records_with_documents_are_streamduels_own(tmp_path: Path) -> None:
+    rows = [
+        {
+            **row,
+            "type": "interleaving",
+            "experiment": "shop",
+            "docs": [f"{row['id']}/{rank}" for rank in range(len(row["teams"]))],
+        }
+        for row in lists(300)
+    ]
+    control = {"type": "control", "experiment": "shop", "id": "c", "ts": START + 10**9}
+    note = {**control, "id": "n", "action": "note", "text": "trained", "actor": "alice"}
+    arms = sorted({arm for row in rows for arm in (row["a"], row["b"])})
+    apply = {**control, "action": "apply", "settings": {"arms": arms[:2]}}
+    path = json_lines(tmp_path / "x.jsonl", [*rows, note, apply])
+    found = analyze(Request([str(path)])).experiments["shop"]
+    assert found.arms == arms[:2]
+    assert [each.text for each in found.timeline] == ["trained", "arms"]
+
+
+def test_an_arm_without_duels_competes_from_its_control_record_on(tmp_path: Path) -> None:
+    rows = [
+        {"type": "duel", "id": f"{n}", "experiment": "shop", "a": "x", "b": "y", "winner": "a",
+         "ts": START + n}
+        for n in range(2000)
+    ]  # fmt: skip
+    added = {"type": "control", "id": "c", "experiment": "shop", "action": "add_arm",
+             "arm": "new", "ts": START + 3000}  # fmt: skip
+    alone = analyze(Request([str(json_lines(tmp_path / "x.jsonl", rows))])).experiments["shop"]
+    found = analyze(Request([str(json_lines(tmp_path / "y.jsonl", [*rows, added]))]))
+    assert (alone.champion, found.experiments["shop"].champion) == ("x", None)
+    assert found.experiments["shop"].arms == ["new", "x", "y"]
+    met = {**rows[0], "id": "met", "b": "new", "ts": START + 3001}
+    found = analyze(Request([str(json_lines(tmp_path / "z.jsonl", [*rows, added, met]))]))
+    assert found.experiments["shop"].arms == ["new", "x", "y"], "it is rare, and not misspelt"
+
+
 def test_notes_are_shown_as_text(tmp_path: Path) -> None:
     bad = "<script>alert(1)</script>" + "x" * 900
     page = render(analysis(tmp_path, {"action": "note", "text": bad, "actor": bad, "ts": 2**52}))
