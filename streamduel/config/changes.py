@@ -91,10 +91,12 @@ def differences(
         policy = configured.policy.model_copy(update={"name": running.policy.name})
         configured = configured.model_copy(update={"policy": policy})
     before, after = running.in_fold(), configured.in_fold()
-    if set(configured.arms) in (set(running.arms), set(arms)):
-        before["arms"] = after["arms"]
-    else:
-        before["arms"] = list(arms)
+    removed = set(running.arms).difference(configured.arms)
+    kept = [arm for arm in arms if arm not in removed]
+    before["arms"] = list(arms)
+    after["arms"] = [*kept, *(arm for arm in configured.arms if arm not in arms)]
+    if kept == before["arms"] and {*configured.arms} <= {*running.arms, *arms}:
+        after["arms"] = before["arms"]
     return [
         Difference(key, before[key], value) for key, value in after.items() if before[key] != value
     ]

@@ -100,6 +100,20 @@ def test_pending_arms_are_no_difference(streamduel: Streamduel, folder: Path) ->
     assert '"ltr-v4"] → [' in result.err
 
 
+def test_an_arm_of_a_control_record_stays_when_the_configuration_lists_another(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    for arm in ("ltr-v4", "ltr-v5"):
+        assert streamduel("control", folder / "search.yaml", "search", "add-arm", arm).status == 0
+    assert run(folder / "search.yaml", "--until-end", "--quiet").status == 0
+    config = configure(folder, {"experiments.search.arms": [*ARMS, "ltr-v4"]})
+    again = streamduel("control", "apply", config)
+    assert again == (0, "The running experiments are as configured.\n", "")
+    config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v6"]})
+    assert streamduel("control", "apply", config, "--yes").status == 0
+    assert written(folder)[-1]["settings"]["arms"] == [*ARMS[1:], "ltr-v4", "ltr-v5", "ltr-v6"]
+
+
 def test_the_name_of_a_retired_arm_is_refused(streamduel: Streamduel, folder: Path) -> None:
     """The service would refuse the whole record."""
     config = folder / "search.yaml"
