@@ -53,6 +53,7 @@ UNREACHABLE = (
     errors.InvalidReceiveError,
     errors.KafkaConnectionError,
     errors.KafkaTimeoutError,
+    errors.RequestTimedOutError,  # a broker that accepts connections, and does not answer
     OSError,
 )
 

@@ -35,8 +35,9 @@ SILENT_SECONDS = 2.0
 start."""
 
 HANGING = (
-    "a killed broker may have left it hanging: find it with 'kafka-transactions.sh find-hanging' "
-    "and end it with its 'abort', in all partitions that it lists; its work is then repeated."
+    "a killed broker may have left a transaction hanging: find it with 'kafka-transactions.sh "
+    "find-hanging' and end it with its 'abort', in all partitions that it lists; its work is then "
+    "repeated."
 )
 
 
