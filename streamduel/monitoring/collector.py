@@ -97,6 +97,11 @@ class Metrics(Observer):
         if not task.outputs:  # otherwise it is committed next, and shown then
             self._view([task])
 
+    def reread(self, task: PartitionTask) -> None:
+        """The open impressions of a restored partition are known again."""
+        if not task.changed:  # otherwise it is committed next, and shown then
+            self._view([task])
+
     def lost(self, partitions: Sequence[int]) -> None:
         """Remove all series of these partitions and of their experiments."""
         figures = self._figures

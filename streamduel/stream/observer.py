@@ -30,6 +30,9 @@ class Observer:
     def restored(self, task: PartitionTask) -> None:
         """A gained partition has its state in memory."""
 
+    def reread(self, task: PartitionTask) -> None:
+        """A restored partition knows again which impressions are open, and which ids came."""
+
     def lost(self, partitions: Sequence[int]) -> None:
         """Another process owns these partitions now, or they will be restored again."""
 

@@ -101,6 +101,7 @@ class Runner:
         self._next_hold = clock() + HOLD_INTERVAL
         self._restore_soon_until = clock()
         self.tasks: dict[int, PartitionTask] = {}
+        self._rereading: set[int] = set()  # partitions that are read up to their snapshots
 
     def run(self, stop: Callable[[], bool], *, until_end: bool = False) -> None:
         """Poll, fold and commit until `stop()` is true, then commit what is folded.
@@ -132,6 +133,7 @@ class Runner:
         self._restore()
         self._fold(poll.records)
         self._check_ends()
+        self._end_rereading()
         if self._due():
             self._commit()
         self._measure_lag()
@@ -191,6 +193,19 @@ class Runner:
             if end is not None and self._source.caught_up(partition):
                 raise SnapshotError(continuity.cut_off(self._log, partition, end, task.next_offset))
 
+    def _end_rereading(self) -> None:
+        """Report the partitions that have re-read the click log up to their snapshots."""
+        ended = [
+            partition
+            for partition in self._rereading
+            if self.tasks[partition].cut_off_at is None or self._source.caught_up(partition)
+        ]
+        for partition in ended:
+            self._rereading.discard(partition)
+            self._next_lag = self._clock()
+            task = self.tasks[partition]
+            self._notify(lambda observer, task=task: observer.reread(task))
+
     def _restore(self) -> None:
         """Create tasks from the snapshots that have been loaded."""
         begun = False
@@ -235,6 +250,8 @@ class Runner:
                 stream_time=repair.to,
             )  # fmt: skip
         self.tasks[partition] = task
+        if task.cut_off_at is not None:
+            self._rereading.add(partition)
         self._notify(lambda observer: observer.restored(task))
 
     def _report(self, task: PartitionTask) -> None:
@@ -280,6 +297,7 @@ class Runner:
         """Drop uncommitted work; the new owner of the partition repeats it."""
         for partition in partitions:
             self.tasks.pop(partition, None)
+            self._rereading.discard(partition)
             load = self._restoring.pop(partition, None)
             if load is not None:
                 load.cancel()
@@ -323,11 +341,13 @@ class Runner:
 
     def _measure_lag(self) -> None:
         now = self._clock()
-        if now >= self._next_lag and self.tasks and self._source.connected:
+        # The position of a partition that re-reads the click log says nothing of its lag.
+        known = [partition for partition in self.tasks if partition not in self._rereading]
+        if now >= self._next_lag and known and self._source.connected:
             self._next_lag = now + LAG_INTERVAL
-            lags = self._source.lags(list(self.tasks))
+            lags = self._source.lags(known)
             self._notify(lambda observer: observer.lagging(lags))
-            held = self._source.stable_offset_lags(list(self.tasks))
+            held = self._source.stable_offset_lags(known)
             self._notify(lambda observer: observer.stable_offset_lagging(held))
 
     def _notify(self, event: Callable[[Observer], None]) -> None:

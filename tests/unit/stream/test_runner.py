@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from itertools import count
 from typing import Any
@@ -169,6 +169,24 @@ def test_observers_are_called_after_each_event() -> None:
         "restored at 0", "polled 10", "polled 10", "lost", "fenced", "lost", "restored at 10",
         "polled 20",  # the first ten only rebuild the dedupe window
     ]  # fmt: skip
+
+
+class Lags(Observer):
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int]] = []
+
+    def reread(self, task: PartitionTask) -> None:
+        self.calls.append(("reread", task.next_offset))
+
+    def lagging(self, lags: Mapping[int, int]) -> None:
+        self.calls.append(("lag", lags[0]))
+
+
+def test_the_lag_of_a_restored_partition_is_known_when_the_click_log_was_read_again() -> None:
+    """Before, the position is that of a record which was folded by an earlier process."""
+    lags = Lags()
+    run(CONFIG, Broker([*LOG[:20], CRASH, END_OF_POLL, *LOG[20:]]), observers=[lags])
+    assert lags.calls == [("lag", 600), ("lag", 580), ("reread", 20), ("lag", 580), ("lag", 0)]
 
 
 def test_the_number_of_outputs_forces_a_commit() -> None:
