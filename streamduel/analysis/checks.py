@@ -145,7 +145,7 @@ def _even(
     coins = {(who, what): coin for what, each in features.items() for who, coin in each.items()}
     confidence = unfairness(coins.values())
     if confidence <= UNFAIR:
-        return Check(name, "fine", f"{lists:,} lists show no sign of unfair interleaving.")
+        return Check(name, "fine", f"{counted(lists, 'list')}: no sign of unfair interleaving.")
     (who, what), coin = max(coins.items(), key=lambda each: unfairness([each[1]]))
     share = coin[0] / sum(coin)
     return Check(

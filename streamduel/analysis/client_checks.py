@@ -67,7 +67,7 @@ def dependence(engine: Engine, finding: Finding, clients: Clients) -> Check:
             f"{sentence} If {_listed(others)} names them, say so, --map client={others[0]}: a few"
             " clients may make the difference.",
         )
-    sentence = f"{clients.duels:,} duels are of {clients.clients:,} clients."
+    sentence = f"{counted(clients.duels, 'duel')}, {counted(clients.clients, 'client')}."
     if clients.unit == "duel":
         return Check(name, "fine", f"{sentence} None has two duels of one pair.")
     more = f" {_listed(others)} may name them instead: --map client={others[0]}." if others else ""

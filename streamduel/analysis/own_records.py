@@ -36,9 +36,9 @@ def are_own(rows: Sequence[dict[str, Any]], chosen: Chosen) -> bool:
     for row in rows:
         known[(of := str(row.get(column)).lower())] += 1
         named = row | {field: row.get(column) for field, column in fields.items()}
-        # An integer that JSON records cannot have, or a text that is not UTF-8, is not streamduel's.
+        # As JSON: `convert` takes no array where a record keeps its text (`msgspec.Raw`). What JSON
+        # cannot have, such as an integer of 80 bits, is not streamduel's.
         with contextlib.suppress(msgspec.MsgspecError, OverflowError, UnicodeError):
-            # As JSON: `convert` does not take an array where a record keeps its text (`msgspec.Raw`).
             msgspec.json.decode(msgspec.json.encode(named, enc_hook=str), type=InputEvent)
             own[of] += 1
     return all(2 * own[of] >= count for of, count in known.items()

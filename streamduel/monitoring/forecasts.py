@@ -216,7 +216,7 @@ def outlook(
         return Outlook.unknown("no_end")
     served = 1.0 - (view.guardrails.share if view.guardrails else 0.0)
     silent = now - view.last_record_at
-    if rate is None or served <= 0 or silent > max(SILENCE_SECONDS, SILENT_GAPS / rate):
+    if rate is None or silent > max(SILENCE_SECONDS, SILENT_GAPS / rate):
         return Outlook.unknown("no_traffic")
 
     def seconds(duels: int) -> float:
@@ -231,6 +231,8 @@ def _why_not(view: ExperimentView) -> WhyNot | None:
     """Why there can be no forecast, whatever the simulations say."""
     if view.status != "running":
         return "finished" if view.status == "finished" else "paused"
+    if view.guardrails and view.guardrails.share >= 1:
+        return "frozen"
     if len(view.arms) > MAX_ARMS:
         return "many_arms"
     if view.wins.sum() < LEAST_DUELS * len(view.arms):

@@ -6,13 +6,22 @@ from math import nan
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 WhyNot: TypeAlias = Literal[
-    "computing", "few_duels", "finished", "many_arms", "no_end", "no_traffic", "paused", "policy"
+    "computing",
+    "few_duels",
+    "finished",
+    "frozen",
+    "many_arms",
+    "no_end",
+    "no_traffic",
+    "paused",
+    "policy",
 ]
 
 WHY_NOT: Final[dict[WhyNot, str]] = {
     "computing": "The forecast is being computed.",
     "few_duels": "There are too few duels for a forecast.",
     "finished": "Exploration has ended.",
+    "frozen": "A pair is frozen, so the policy compares no others.",
     "many_arms": "There are too many rankers for a forecast.",
     "no_end": "No end is in sight: in most simulations the champion is still not sure after "
     "many times the present duels.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from streamduel import policies
-from streamduel.errors import legible
+from streamduel.errors import counted, legible
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS, Figures
 from streamduel.monitoring.page.wording import at_least, count, percent, span
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
@@ -115,7 +115,7 @@ def _fair_interleaving(view: ExperimentView) -> Check:
             f"{at_least(view.team_mismatch)} confidence. Do not trust the champion until the "
             f"service that interleaves is fixed.",
         )
-    return Check(title, "ok", f"{count(shown)} impressions show no sign of unfairness.")
+    return Check(title, "ok", f"{counted(shown, 'impression')}: no sign of unfairness.")
 
 
 def _most_uneven(view: ExperimentView) -> str:
@@ -167,10 +167,12 @@ def _records_valid(view: ExperimentView) -> Check:
 
 
 def _clients_capped(view: ExperimentView) -> Check:
-    capped = view.tallies["capped"]
+    title, capped = "Many clients are counted", view.tallies["capped"]
+    if view.settings.max_per_client is None:
+        return Check(title, "unknown", "The configuration has no limit, `max_per_client`.")
     total = capped + view.tallies["accepted"]
     return _judged(
-        "Many clients are counted",
+        title,
         f"{count(capped)} of {count(total)} records were beyond the limit of duels per client",
         problem=capped > DOMINATED * total,
         advice=". They do not count. Look for a crawler, a script, or a `client` that is no user.",
