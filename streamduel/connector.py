@@ -318,10 +318,13 @@ class SourceOptions(NamedTuple):
             a newline is complete.
         max_batch_bytes: a compressed batch that holds more bytes becomes one record whose value
             is a `Rejected`, `limits.max_batch_bytes`.
+        alone: seconds to wait until no other process shares the partitions; None: they are shared.
+            A process that is alone gives its partitions back when it closes the source.
     """
 
     until_end: bool = False
     max_batch_bytes: int = MAX_BATCH_BYTES
+    alone: float | None = None
 
 
 class Contradiction(NamedTuple):

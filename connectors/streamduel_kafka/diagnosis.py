@@ -13,16 +13,13 @@ from streamduel.diagnosis import Diagnosis, Finding
 from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel_kafka.archive import READER
-from streamduel_kafka.client import AdminOptions
 from streamduel_kafka.connecting import connect_at_start, reason
+from streamduel_kafka.group import REACH_SECONDS, group_admin
 from streamduel_kafka.instance import likely_name, transactional_id
-from streamduel_kafka.kafka_python.admin import PythonAdmin, open_admin
+from streamduel_kafka.kafka_python.admin import PythonAdmin
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
 from streamduel_kafka.topics import BOUND_IT, Topics
-
-REACH_SECONDS: Final = 5.0
-"""Timeout of a connection: a running cluster answers within a second."""
 
 COORDINATOR_SECONDS: Final = 10.0
 """Timeout of requests to a coordinator: its topic is created at the first request."""
@@ -60,7 +57,7 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
     findings += _codecs()
     elsewhere: Mapping[str, Sequence[bytes]] = {}
     try:
-        admin = _open_admin(source)
+        admin = group_admin(source)
         try:
             findings.append(_group(admin, source))
             findings.append(_transactions(admin, source))
@@ -81,15 +78,6 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
     except (errors.KafkaError, ConnectorError, OSError, RuntimeError) as error:
         findings.append(Finding("other topics", "unknown", f"not looked into: {reason(error)}."))
     return Diagnosis(findings, elsewhere)
-
-
-def _open_admin(source: SourceSettings) -> PythonAdmin:
-    """A client that can describe groups and transactions: kafka-python, whichever is configured.
-
-    librdkafka cannot describe transactions.
-    """
-    settings = {key: value for key, value in source.client_settings.items() if key != "client"}
-    return open_admin(settings, AdminOptions(), REACH_SECONDS)
 
 
 def _topics(
@@ -184,7 +172,7 @@ def _answer(ask: Callable[[], Answer]) -> Answer:
 def _group(admin: PythonAdmin, source: SourceSettings) -> Finding:
     name, group = "source.group", source.group
     try:
-        members = _answer(lambda: admin.members(group))
+        members = len(_answer(lambda: admin.members(group)))
     except errors.GroupAuthorizationFailedError as error:
         refusal = Rights(source.client_settings, group).refused(error, "Read")
         return Finding(name, "failed", str(refusal))

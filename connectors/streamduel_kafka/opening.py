@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 
 import structlog
 
@@ -10,6 +11,7 @@ from streamduel.connector import SourceOptions
 from streamduel_kafka.client import METADATA_SECONDS, ConsumerOptions, Membership
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start
 from streamduel_kafka.control_log import open_control
+from streamduel_kafka.group import await_alone, leave
 from streamduel_kafka.instance import Instance
 from streamduel_kafka.partitions import GroupOwnership, WholeLog
 from streamduel_kafka.rights import Rights
@@ -46,6 +48,8 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
     ownership = GroupOwnership()
     with ExitStack() as opened:
         instance = opened.enter_context(Instance(settings.instance, purpose))
+        if options.alone is not None:
+            await_alone(settings, instance.name, options.alone)
         member = Membership(
             instance=instance.name,
             session_timeout_ms=settings.session_timeout_ms,
@@ -62,6 +66,7 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
     return KafkaSource(
         consumer, ownership, settings.topic, found, rights,
         control=control, group_id=settings.group, instance=instance,
+        leave=None if options.alone is None else partial(leave, settings, instance.name),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,6 +69,7 @@ class KafkaSource:
         control: ControlLog | None = None,
         group_id: str | None = None,
         instance: Instance | None = None,
+        leave: Callable[[], None] | None = None,
     ) -> None:
         self._consumer = consumer
         self._control = control
@@ -78,6 +79,7 @@ class KafkaSource:
         self._id = found.id
         self._offsets = Offsets(consumer, topic, rights)
         self._instance = instance
+        self._leave = leave
         self.group_id = group_id
         self._assigned = NOTHING
         self._delivering: set[int] = set()  # owned partitions after their `seek`
@@ -350,6 +352,8 @@ class KafkaSource:
     def close(self) -> None:
         """Close the consumer. A static member keeps its partitions until its session times out."""
         self._consumer.close()
+        if self._leave is not None:
+            self._leave()
         if self._control is not None:
             self._control.close()
         if self._instance is not None:

@@ -14,8 +14,8 @@ from streamduel.stream import control_order
 from streamduel.stream.snapshot_reading import Saved
 
 OWN_SECONDS: Final = 60.0
-"""A killed process keeps its partitions until its session times out, by default after 45 s; then
-the group assigns them again, which takes some seconds. One that was stopped leaves immediately."""
+"""A process that has ended keeps its partitions until its session times out, by default after 45 s;
+then the group assigns them again, which takes some seconds."""
 
 POLL_SECONDS: Final = 0.2
 """Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
@@ -96,6 +96,7 @@ def own(
     if getattr(settings, "instance", None) is not None:
         # With the name of a running process, this one would take over its partitions.
         settings = settings.model_copy(update={"instance": None})
+    options = options._replace(alone=OWN_SECONDS)
     source = stack.enter_context(closing(loaded.source_connector.open_source(settings, options)))
     outlet = stack.enter_context(
         closing(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import chain
 from math import inf
+from operator import methodcaller
 from typing import Final, cast
 
 import structlog
@@ -203,8 +204,7 @@ class Runner:
         for partition in ended:
             self._rereading.discard(partition)
             self._next_lag = self._clock()
-            task = self.tasks[partition]
-            self._notify(lambda observer, task=task: observer.reread(task))
+            self._notify(methodcaller("reread", self.tasks[partition]))
 
     def _restore(self) -> None:
         """Create tasks from the snapshots that have been loaded."""

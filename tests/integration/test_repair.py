@@ -338,6 +338,30 @@ def test_a_repartitioning_of_the_same_topic_needs_a_new_group(
 
 
 @on_both_clients
+def test_after_a_repair_the_service_has_its_partitions_at_once(
+    configure: Configure, client: str, tmp_path: Path
+) -> None:
+    """Also with another name than that of the repair, which leaves the group at its end."""
+
+    def name(document: dict[str, Any]) -> None:
+        document["source"] |= {"instance": "given", "client": client, "session_timeout_ms": 40_000}
+
+    run = configure("run")
+    produce(run, 0, 300)
+    fold(run)
+    named = changed(run, "named.yaml", name)
+    repaired("time", named.config, "--partition", "0")
+    began = time.monotonic()
+    service = Service(named.config, tmp_path / "service.log")
+    try:
+        wait_until_restored(service, 4)
+        assert time.monotonic() - began < 35, "the session of the repair would end later"
+        assert service.stop() == 0
+    finally:
+        service.kill()
+
+
+@on_both_clients
 def test_a_repair_is_refused_while_a_process_of_a_given_name_runs(
     configure: Configure, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +379,7 @@ def test_a_repair_is_refused_while_a_process_of_a_given_name_runs(
         with pytest.raises(ConnectorError, match="another process owns partition"):
             repair.repair("new-log", run.config)
         assert service.runs, service.tail()
+        assert "partitions lost" not in service.log.read_text()
         assert service.stop() == 0
     finally:
         service.kill()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from kafka import KafkaAdminClient, errors
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 
 from streamduel_kafka.client import AdminOptions, Found
 from streamduel_kafka.kafka_python.opening import opened
@@ -57,20 +57,28 @@ class PythonAdmin:
         entries = found.get("topic", {}).get(topic, {})  # empty without the right
         return {name: entry["value"] for name, entry in entries.items()} or None
 
-    def members(self, group: str) -> int:
-        """The number of members of a group; 0 if there is none.
+    def members(self, group: str) -> set[str]:
+        """The names of a group's members: their instance ids, or else their member ids.
 
         Raises:
             KafkaError: the brokers do not know, or refuse.
         """
         found = self._admin.describe_groups([group])[group]
         if found["error"] is None:
-            return len(found["members"])
+            return {it["group_instance_id"] or it["member_id"] for it in found["members"]}
         # The client gives a text, such as "[Error 16] NotCoordinatorError: ".
         kind = errors.for_code(int(re.findall(r"-?\d+", found["error"])[0]))
         if kind is errors.GroupIdNotFoundError:
-            return 0
+            return set()
         raise kind()
+
+    def remove_member(self, group: str, instance: str) -> None:
+        """Remove the member of an instance id from a group, if there is one.
+
+        Raises:
+            KafkaError: the brokers refuse.
+        """
+        self._admin.remove_group_members(group, [MemberToRemove(group_instance_id=instance)])
 
     def find_transactions(self, transactional_id: str) -> None:
         """Ask for the transactions of an id.

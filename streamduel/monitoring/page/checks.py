@@ -168,7 +168,7 @@ def _records_valid(view: ExperimentView) -> Check:
 
 def _clients_capped(view: ExperimentView) -> Check:
     title, capped = "Many clients are counted", view.tallies["capped"]
-    if view.settings.max_per_client is None:
+    if view.settings is not None and view.settings.max_per_client is None:
         return Check(title, "unknown", "The configuration has no limit, `max_per_client`.")
     total = capped + view.tallies["accepted"]
     return _judged(
