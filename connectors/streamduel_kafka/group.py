@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from contextlib import closing
 from typing import Final
@@ -45,7 +46,7 @@ def await_alone(source: SourceSettings, instance: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     try:
         with closing(group_admin(source)) as admin:
-            while others := admin.members(source.group) - {instance}:
+            while others := admin.members(source.group).keys() - {instance}:
                 if time.monotonic() > deadline:
                     raise ConnectorError(
                         f"another process owns partitions of '{source.topic}': the group "
@@ -58,6 +59,19 @@ def await_alone(source: SourceSettings, instance: str, seconds: float) -> None:
         raise refused or ConnectorError(
             f"the group '{source.group}' cannot be described: {reason(error)}."
         ) from error
+
+
+def leave_unassigned(source: SourceSettings, instance: str) -> None:
+    """Let this process join again, if no member of the group has a partition.
+
+    A static member that starts again within its session gets the assignment that it had before, and
+    with kafka-python nothing but that: none, if the topic had been deleted, although it is there
+    again.
+    """
+    with contextlib.suppress(errors.KafkaError), closing(group_admin(source)) as admin:
+        if not any(admin.members(source.group).values()):
+            log.warning("joining again", group=source.group, advice="no member has partitions")
+            admin.remove_member(source.group, instance)
 
 
 def leave(source: SourceSettings, instance: str) -> None:

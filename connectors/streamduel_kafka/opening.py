@@ -11,7 +11,7 @@ from streamduel.connector import SourceOptions
 from streamduel_kafka.client import METADATA_SECONDS, ConsumerOptions, Membership
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start
 from streamduel_kafka.control_log import open_control
-from streamduel_kafka.group import await_alone, leave
+from streamduel_kafka.group import await_alone, leave, leave_unassigned
 from streamduel_kafka.instance import Instance
 from streamduel_kafka.partitions import GroupOwnership, WholeLog
 from streamduel_kafka.rights import Rights
@@ -67,6 +67,7 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
         consumer, ownership, settings.topic, found, rights,
         control=control, group_id=settings.group, instance=instance,
         leave=None if options.alone is None else partial(leave, settings, instance.name),
+        leave_unassigned=partial(leave_unassigned, settings, instance.name),
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from streamduel_kafka.offsets import (
 )
 from streamduel_kafka.partitions import (
     NOTHING,
+    Assigned,
     Ownership,
     home_partition,
 )
@@ -70,6 +71,7 @@ class KafkaSource:
         group_id: str | None = None,
         instance: Instance | None = None,
         leave: Callable[[], None] | None = None,
+        leave_unassigned: Callable[[], None] | None = None,
     ) -> None:
         self._consumer = consumer
         self._control = control
@@ -80,6 +82,7 @@ class KafkaSource:
         self._offsets = Offsets(consumer, topic, rights)
         self._instance = instance
         self._leave = leave
+        self._leave_unassigned = leave_unassigned  # until the first assignment
         self.group_id = group_id
         self._assigned = NOTHING
         self._delivering: set[int] = set()  # owned partitions after their `seek`
@@ -158,6 +161,7 @@ class KafkaSource:
         if again or assigned is not None:
             lost = sorted(self._assigned.partitions)
             self._assigned = assigned or self._assigned
+            self._check_first(self._assigned)
             gained = sorted(self._assigned.partitions)
             self._gain(gained)
         # Only now: records fetched before a partition changed its owner are not delivered.
@@ -170,6 +174,14 @@ class KafkaSource:
             self._control.look()
             records = self._control.merge(records, self._rewind)
         return Poll(lost, gained, records)
+
+    def _check_first(self, assigned: Assigned) -> None:
+        """Join again if the first assignment is an outdated one, without partitions."""
+        if assigned.group is None:
+            return
+        check, self._leave_unassigned = self._leave_unassigned, None
+        if check is not None and not assigned.partitions:
+            check()
 
     def _rewind(self, partition: int, offset: int) -> None:
         self._consumer.seek(self._at(partition), offset)

@@ -57,19 +57,22 @@ class PythonAdmin:
         entries = found.get("topic", {}).get(topic, {})  # empty without the right
         return {name: entry["value"] for name, entry in entries.items()} or None
 
-    def members(self, group: str) -> set[str]:
-        """The names of a group's members: their instance ids, or else their member ids.
+    def members(self, group: str) -> dict[str, bool]:
+        """The members of a group by instance id, or else member id; whether each has partitions.
 
         Raises:
             KafkaError: the brokers do not know, or refuse.
         """
         found = self._admin.describe_groups([group])[group]
         if found["error"] is None:
-            return {it["group_instance_id"] or it["member_id"] for it in found["members"]}
+            return {
+                it["group_instance_id"] or it["member_id"]: _has_partitions(it["member_assignment"])
+                for it in found["members"]
+            }
         # The client gives a text, such as "[Error 16] NotCoordinatorError: ".
         kind = errors.for_code(int(re.findall(r"-?\d+", found["error"])[0]))
         if kind is errors.GroupIdNotFoundError:
-            return set()
+            return {}
         raise kind()
 
     def remove_member(self, group: str, instance: str) -> None:
@@ -97,6 +100,13 @@ class PythonAdmin:
     def close(self) -> None:
         """See the protocol."""
         self._admin.close()
+
+
+def _has_partitions(assignment: Any) -> bool:
+    """Whether a member's assignment, as far as the client could decode it, has a partition."""
+    if not isinstance(assignment, dict):
+        return bool(assignment)
+    return any(it["partitions"] for it in assignment["assigned_partitions"])
 
 
 def open_admin(settings: Mapping[str, Any], options: AdminOptions, seconds: float) -> PythonAdmin:

@@ -6,6 +6,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from kafka.coordinator.assignors.range import ConsumerProtocolAssignment, RangePartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from streamduel.connector import Poll, SourceOptions
 from streamduel.errors import ConnectorError
@@ -164,3 +166,24 @@ def test_a_commit_after_another_process_of_the_same_name(bed: Bed) -> None:
     with pytest.raises(ConnectorError, match=r"source\.instance"):
         commit(outlet, work(0, 0))
     assert bed.committed() is None
+
+
+def test_a_former_assignment_without_partitions_is_not_kept(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a process whose topic was deleted, and is there again: the group never assigns it."""
+
+    def assign_nothing(assignor: Any, _cluster: Any, members: Any) -> dict[str, Any]:
+        return {
+            it.member_id: ConsumerProtocolAssignment(assignor.version, [], b"") for it in members
+        }
+
+    with monkeypatch.context() as patched:
+        for assignor in (StickyPartitionAssignor, RangePartitionAssignor):
+            patched.setattr(assignor, "assign", classmethod(assign_nothing))
+        with closing(bed.source(client="kafka-python", session_timeout_ms=40_000)) as former:
+            eventually(lambda: not former.poll(0.1).gained and former.group is not None)
+    began = time.monotonic()
+    source = bed.source(client="kafka-python", session_timeout_ms=40_000)
+    assert sorted(gain(source)) == [0, 1, 2, 3]
+    assert time.monotonic() - began < 30, "the former session would end later"
