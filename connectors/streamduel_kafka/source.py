@@ -57,6 +57,8 @@ class KafkaSource:
         control: the control topic; None without one.
         group_id: the group; None without one.
         instance: this process's name in the group, held until `close`; None without a group.
+        leave: leaves the group after `close`; None: the name keeps its partitions for a session.
+        leave_unassigned: leaves the group if no member has partitions.
     """
 
     def __init__(
