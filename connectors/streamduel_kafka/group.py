@@ -68,7 +68,7 @@ def leave_unassigned(source: SourceSettings, instance: str) -> None:
     with kafka-python nothing but that: none, if the topic had been deleted, although it is there
     again.
     """
-    with contextlib.suppress(errors.KafkaError), closing(group_admin(source)) as admin:
+    with contextlib.suppress(errors.KafkaError, OSError), closing(group_admin(source)) as admin:
         if not any(admin.members(source.group).values()):
             log.warning("joining again", group=source.group, advice="no member has partitions")
             admin.remove_member(source.group, instance)
@@ -79,7 +79,7 @@ def leave(source: SourceSettings, instance: str) -> None:
     try:
         with closing(group_admin(source)) as admin:
             admin.remove_member(source.group, instance)
-    except errors.KafkaError as error:
+    except (errors.KafkaError, OSError) as error:
         log.warning(
             "group not left", group=source.group, instance=instance, error=reason(error),
             advice="other processes get its partitions when its session has timed out",

@@ -49,7 +49,7 @@ CAUSE_SECONDS: Final = 0.5
 """Timeout of the reports of a failed transaction; the first ones may be of purged records."""
 
 CLOSE_SECONDS: Final = 1.0
-"""Timeout of what is still unsent when the producer closes: it is committed already, or void."""
+"""Timeout of closing: what is still unsent then belongs to no commit."""
 
 GRACE_SECONDS: Final = 1.0
 """The extra time in which librdkafka should end a call by its own timeout."""

@@ -27,7 +27,7 @@ from streamduel.testing.simulation.network import Unreachable
 
 def expired_clicks_not_saved(patch: pytest.MonkeyPatch) -> None:
     """Pending clicks that another experiment's record expired did not change the saved state."""
-    patch.setattr(Experiment, "version", property(lambda experiment: experiment._records))
+    patch.setattr(Experiment, "version", property(lambda experiment: experiment.records))
 
 
 def removed_experiment_forgotten(patch: pytest.MonkeyPatch) -> None:
