@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from kafka import TopicPartition, errors
 
-from streamduel.diagnosis import Diagnosis, Finding
+from streamduel.diagnosis import CommittedOffset, Diagnosis, Finding
 from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel_kafka.archive import READER
@@ -56,10 +56,12 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
         findings += _topics(topics, source, sink, snapshots, creates=creates)
     findings += _codecs()
     elsewhere: Mapping[str, Sequence[bytes]] = {}
+    committed: Mapping[int, CommittedOffset] = {}
     try:
         admin = group_admin(source)
         try:
             findings.append(_group(admin, source))
+            committed = _committed(admin, source)
             findings.append(_transactions(admin, source))
             named = {source.topic, source.control_topic, sink.assignments, sink.dead_letters}
             others = admin.topics() - named - {snapshots.topic}
@@ -77,7 +79,7 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
         elsewhere = _elsewhere(source, similar)
     except (errors.KafkaError, ConnectorError, OSError, RuntimeError) as error:
         findings.append(Finding("other topics", "unknown", f"not looked into: {reason(error)}."))
-    return Diagnosis(findings, elsewhere)
+    return Diagnosis(findings, elsewhere, committed)
 
 
 def _topics(
@@ -187,6 +189,18 @@ def _group(admin: PythonAdmin, source: SourceSettings) -> Finding:
         "its session times out."
     )
     return Finding(name, "fine", found)
+
+
+def _committed(admin: PythonAdmin, source: SourceSettings) -> dict[int, CommittedOffset]:
+    """Where the group continues; a commit of the service writes a number beside each offset."""
+    try:
+        found = _answer(lambda: admin.committed(source.group, source.topic))
+    except errors.KafkaError:
+        return {}  # `_group` has the reason
+    return {
+        partition: CommittedOffset(it.offset, it.metadata.isdecimal())
+        for partition, it in found.items()
+    }
 
 
 def _transactions(admin: PythonAdmin, source: SourceSettings) -> Finding:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Final
 
 from streamduel.config import LoadedConfig
 from streamduel.config.changes import Difference, differences
 from streamduel.connector import LogRecord
-from streamduel.diagnosis import Finding
+from streamduel.diagnosis import CommittedOffset, Finding
 from streamduel.doctor.controls import check_controls
 from streamduel.doctor.newest_records import Sample, check_records, decoder_of, read_newest
 from streamduel.errors import MissingError, SnapshotError, StreamduelError, counted
@@ -46,7 +46,9 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
         if not _is_created_by_run(error):
             yield Finding("records", "failed", str(error))
         sample = Sample()
-    yield from _snapshots(loaded, sample, saved)
+    unread = yield from _snapshots(loaded, sample, saved)
+    if not unread:
+        yield from _committed(diagnosis.committed, saved)
     yield from check_controls(loaded, saved)
     if sample.log is not None:
         yield from check_records(loaded, sample, saved)
@@ -71,8 +73,11 @@ def _is_created_by_run(error: StreamduelError) -> bool:
 
 def _snapshots(
     loaded: LoadedConfig, sample: Sample, saved: dict[int, snapshot_reading.Saved]
-) -> Iterator[Finding]:
-    """Whether the newest snapshots can be restored, and how far they are behind."""
+) -> Generator[Finding, None, bool]:
+    """Whether the newest snapshots can be restored, and how far they are behind.
+
+    Returns whether they could not be read, and not because there are none yet.
+    """
     try:
         opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
         with closing(opened) as archive:
@@ -95,12 +100,39 @@ def _snapshots(
                 saved[partition] = each
     except StreamduelError as error:
         yield _unread(error)
-        return
+        return not _is_created_by_run(error)
     if not saved:
         yield Finding("snapshots", "fine", NO_SNAPSHOTS)
-        return
+        return False
     yield from _behind(sample, saved)
     yield from _differences(loaded, saved)
+    return False
+
+
+def _committed(
+    committed: Mapping[int, CommittedOffset], saved: Mapping[int, snapshot_reading.Saved]
+) -> Iterator[Finding]:
+    """Whether the source continues where the snapshots do; `streamduel run` refuses anything else.
+
+    A service that runs may have committed more since the offsets were read.
+    """
+    for partition, found in sorted(committed.items()):
+        has = f"the group has committed offset {found.next} of partition {partition}"
+        if partition not in saved:
+            yield Finding(
+                "offsets", "failed",
+                f"{has}, which has no snapshot: was their topic emptied, or is the group another "
+                "program's? Use a new group to start again.",
+            )  # fmt: skip
+            return
+        following = saved[partition].partition.next
+        if found.next > following or (found.next < following and not found.is_own):
+            yield Finding(
+                "offsets", "failed",
+                f"{has}, and its snapshot continues at {following}: were the offsets reset? Set "
+                f"this one to {following}.",
+            )  # fmt: skip
+            return
 
 
 def _behind(sample: Sample, saved: Mapping[int, snapshot_reading.Saved]) -> Iterator[Finding]:

@@ -8,8 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
 from kafka.admin import NewTopic
+from kafka.structs import OffsetAndMetadata
 
 from streamduel.config import load
 from streamduel.doctor import examine
@@ -209,3 +211,29 @@ def test_another_control_topic_and_a_recreated_one_fail(
     for command in (["control", "apply", "--yes"], ["validate", "--against-state"]):
         refused = streamduel(*command, run.config)
         assert (refused.returncode, refused.stderr) == (2, f"streamduel: {sentence}\n")
+
+
+def test_offsets_that_do_not_fit_the_snapshots(kafka: Broker, service: Run) -> None:
+    """`run` would wait for them, and refuse them after a minute."""
+    send(kafka, service.log, 20)
+    assert not run_service(service.config)
+    partition = inspect(service.config)["experiments"]["search"]["offset"]["partition"]
+    at = TopicPartition(service.log, partition)
+    document = yaml.safe_load(service.config.read_text())
+    document["source"]["create_topics"] = True
+    service.config.write_text(yaml.safe_dump(document))
+    assert "offsets" not in checks(service)
+    with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        deadline = time.monotonic() + PATIENCE
+        while "nothing reads" not in checks(service)["source.group"][1]:
+            assert time.monotonic() < deadline
+        admin.alter_group_offsets(service.group, {at: OffsetAndMetadata(5, "", -1)})
+        verdict, sentence = checks(service)["offsets"]
+        assert (verdict, sentence) == (
+            "failed",
+            f"the group has committed offset 5 of partition {partition}, and its snapshot "
+            "continues at 20: were the offsets reset? Set this one to 20.",
+        )
+        admin.delete_topics([document["snapshots"]["topic"]])
+        while "no snapshot" not in checks(service).get("offsets", ("", ""))[1]:
+            assert time.monotonic() < deadline

@@ -10,7 +10,7 @@ from typing import Any
 from kafka import KafkaAdminClient, errors
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 
-from streamduel_kafka.client import AdminOptions, Found
+from streamduel_kafka.client import AdminOptions, Committed, Found
 from streamduel_kafka.kafka_python.opening import opened
 from streamduel_kafka.kafka_python.private import shown_topic_id
 
@@ -74,6 +74,19 @@ class PythonAdmin:
         if kind is errors.GroupIdNotFoundError:
             return {}
         raise kind()
+
+    def committed(self, group: str, topic: str) -> dict[int, Committed]:
+        """The offsets of a topic that a group has committed, by partition.
+
+        Raises:
+            KafkaError: the brokers do not know, or refuse.
+        """
+        found = self._admin.list_group_offsets(group)[group]
+        return {
+            at.partition: Committed(it.offset, it.metadata.rstrip("\0"))
+            for at, it in found.items()
+            if at.topic == topic
+        }
 
     def remove_member(self, group: str, instance: str) -> None:
         """Remove the member of an instance id from a group, if there is one.
