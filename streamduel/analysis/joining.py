@@ -175,7 +175,7 @@ def _group_clicks(engine: Engine) -> None:
 
 
 def _leave_out_rare_names(engine: Engine) -> None:
-    """Make the tables `arm_duels`, `rare_arms` and `rare_experiments`.
+    """Make the tables `arm_duels`, `rare_arms` and `rare_experiments`, and the view `known_arms`.
 
     An arm that a control record names is no misspelt one.
     """
@@ -208,6 +208,12 @@ def _leave_out_rare_names(engine: Engine) -> None:
         ) WHERE experiment IN (SELECT experiment FROM arm_duels)
         """,
     )
+    engine.rows(
+        """
+        CREATE VIEW known_arms AS
+        SELECT experiment, arm FROM arm_duels UNION SELECT experiment, arm FROM named_arms
+        """
+    )
     rare = f"duels < {RARE} AND duels < {RARE_SHARE} * total"
     engine.run(
         "looking for misspelt arms",
@@ -237,9 +243,7 @@ def _choose_arms(engine: Engine) -> None:
         SELECT experiment, arm, moment, moment IS NOT NULL AND count(*) OVER (
                 PARTITION BY experiment) - row_number() OVER (
                 PARTITION BY experiment ORDER BY moment NULLS LAST, arm) < {MIN_ARMS} AS must_stay
-        FROM (
-            SELECT experiment, arm FROM arm_duels UNION SELECT experiment, arm FROM named_arms
-        ) LEFT JOIN retired USING (experiment, arm)
+        FROM known_arms LEFT JOIN retired USING (experiment, arm)
         WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
           AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM rare_arms)
         """,
@@ -270,9 +274,7 @@ def _find_retired(engine: Engine) -> None:
             UNION ALL
             SELECT experiment, r.arm, NOT list_contains(applied_arms, r.arm),
                 (coalesce(ts, 0), row)
-            FROM controls JOIN (
-                SELECT experiment, arm FROM arm_duels UNION SELECT experiment, arm FROM named_arms
-            ) AS r USING (experiment)
+            FROM controls JOIN known_arms AS r USING (experiment)
             WHERE action = 'apply' AND len(applied_arms) > 0
         )
         SELECT experiment, arm, max(moment) AS moment FROM changes
