@@ -167,8 +167,6 @@ def _count(
     )
     found: dict[Part, dict[str, Counts]] = {}
     for experiment, number, i, j, *numbers in engine.rows("SELECT * FROM counted"):
-        if experiment not in n_arms:  # it has one arm only
-            continue
         part = Part(experiment, number)
         if part not in found:
             found[part] = {credit: Counts.none(n_arms[experiment]) for credit in names}
@@ -233,8 +231,6 @@ def _client_sums(
     )
     found: dict[Part, dict[str, ClientSums]] = {}
     for experiment, number, i, j, *numbers in rows:
-        if experiment not in n_arms:
-            continue
         part, size = Part(experiment, number), n_arms[experiment]
         if part not in found:
             found[part] = {credit: ClientSums.none(size, most[experiment]) for credit in names}

@@ -284,7 +284,10 @@ def _find_retired(engine: Engine) -> None:
 
 
 def _collect_duels(engine: Engine) -> None:
-    """Make the table `duels`: pairs, what decides who won them, and how often."""
+    """Make the table `duels`: pairs, what decides who won them, and how often.
+
+    An experiment with one arm has nothing to compare.
+    """
     engine.run(
         "collecting duels",
         """
@@ -319,6 +322,9 @@ def _collect_duels(engine: Engine) -> None:
         JOIN patterns AS p ON p.pattern = r.pattern
         JOIN arms AS x ON x.experiment = r.experiment AND x.arm = r.a
         JOIN arms AS y ON y.experiment = r.experiment AND y.arm = r.b
+        WHERE r.experiment IN (
+            SELECT experiment FROM arms GROUP BY experiment HAVING count(*) > 1
+        )
         """,
     )
 
