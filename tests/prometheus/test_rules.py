@@ -49,7 +49,7 @@ def test_every_alert_is_tried_with_a_healthy_series() -> None:
 
 def subjects(series: Iterable[str]) -> set[str]:
     """The subject of a series: the last of these labels."""
-    return {re.findall(r'(?:instance|experiment)="([^"]+)"', it)[-1] for it in series}
+    return {re.findall(r'(?:job|instance|experiment)="([^"]+)"', it)[-1] for it in series}
 
 
 @pytest.mark.parametrize("alert", alerts())

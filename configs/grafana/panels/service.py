@@ -348,6 +348,20 @@ def _processes() -> list[Panel]:
             ),
             {"{{instance}}": f"min by (instance) (streamduel_connected{{{OURS}}})"},
             {"1": ("reachable", "green"), "0": ("unreachable", "red")},
+            width=QUARTER,
+        ),
+        chart(
+            "Partitions, by process",
+            About(
+                "Partitions of the click log that each process owns.",
+                "in all, as many as the click log has.",
+                "if no process owns one, the click log may have been deleted.",
+                "StreamduelNoPartitions",
+            ),
+            {"{{instance}}": f"count by (instance) (streamduel_snapshot_age_seconds{{{OURS}}})"},
+            unit="none",
+            least=0,
+            width=QUARTER,
         ),
         chart(
             "CPU",
@@ -364,6 +378,7 @@ def _processes() -> list[Panel]:
             },
             unit="short",
             steps=[(0.9, "orange")],
+            width=QUARTER,
         ),
         chart(
             "Memory",
@@ -375,5 +390,6 @@ def _processes() -> list[Panel]:
             ),
             {"{{instance}}": f"max by (instance) (process_resident_memory_bytes{{{OURS}}})"},
             unit="bytes",
+            width=QUARTER,
         ),
     ]
