@@ -11,7 +11,7 @@ from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, Point
 from streamduel.monitoring.page.checks import Check, checks
 from streamduel.monitoring.page.curve import Curve, confidence_curve, regret_curve
-from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, HeatMap, heat_map, ranking
+from streamduel.monitoring.page.heat_map import HeatMap, heat_map, shown_arms
 from streamduel.monitoring.page.wording import (
     at_least,
     count,
@@ -102,7 +102,7 @@ class ExperimentPage:
         confidence_curve: None before the second point.
         points: some points of the curves, the newest first.
         matrix: the preference matrix.
-        arms: the rankers, best first.
+        arms: the rankers that are shown, best first.
         assigned: None before the first assignment.
         checks: of the data.
         timeline: what happened, the newest first.
@@ -149,7 +149,7 @@ def experiment_page(
         dead_letters: the newest of the process, the latest last.
         now: in seconds since 1970.
     """
-    points, order = history.up_to(view), ranking(view)
+    points, shown = history.up_to(view), shown_arms(view)
     newest = points[-1] if points else None
     own = [
         each
@@ -169,8 +169,8 @@ def experiment_page(
         regret_curve=regret_curve(points),
         confidence_curve=confidence_curve(points),
         points=points[:: -max(1, -(-len(points) // MAX_POINTS))],
-        matrix=heat_map(view, order),
-        arms=_arms(view, order),
+        matrix=heat_map(view, shown),
+        arms=_arms(view, shown),
         assigned=_assigned(view, view.assignment, now) if view.assignment else None,
         checks=checks(view, figures, partition),
         timeline=view.timeline[::-1],
@@ -203,13 +203,12 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
     return f"{served}{champion} is the champion, but the duels are not decisive yet."
 
 
-def _arms(view: ExperimentView, order: Sequence[int]) -> list[Arm]:
+def _arms(view: ExperimentView, shown: Sequence[int]) -> list[Arm]:
     best, wins, verdict = view.champion, view.wins, view.verdict
     won = wins.sum(axis=1)
     duels = (won + wins.sum(axis=0)).tolist()
     traffic = percents(_traffic(view, view.assignment))
     rows = []
-    shown = order[:MAX_SHOWN_ARMS]
     for arm, evidence in zip(shown, verdict.evidence_of(shown).tolist(), strict=True):
         rate, low, high = verdict.against(best, arm)
         rows.append(

@@ -78,14 +78,23 @@ def ranking(view: ExperimentView) -> list[int]:
     )
 
 
-def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
-    """The heat map of the first arms of a ranking.
+def shown_arms(view: ExperimentView) -> list[int]:
+    """The arms on the page, best first: the champion, those served now, and the best others."""
+    pairs = view.assignment.pairs if view.assignment else ()
+    served = [arm for pair in sorted(pairs, key=lambda it: -it.share) for arm in (pair.a, pair.b)]
+    places, order = {arm: place for place, arm in enumerate(view.arms)}, ranking(view)
+    first = [view.champion, *(places[arm] for arm in served if arm in places), *order]
+    chosen = set(list(dict.fromkeys(first))[:MAX_SHOWN_ARMS])
+    return [arm for arm in order if arm in chosen]
+
+
+def heat_map(view: ExperimentView, shown: Sequence[int]) -> HeatMap:
+    """The heat map of some arms.
 
     Args:
         view: the experiment.
-        order: its arms, best first.
+        shown: the arms, best first.
     """
-    shown = list(order[:MAX_SHOWN_ARMS])
     names = tuple(legible(view.arms[arm]) for arm in shown)
     wins = view.wins[np.ix_(shown, shown)]
     lower, upper = view.verdict.bounds(shown)

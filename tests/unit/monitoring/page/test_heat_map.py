@@ -89,3 +89,17 @@ def test_the_champion_leads_the_ranking() -> None:
     watched = Watched()
     watched.fold(*duels("search", 0, "ltr", "dense", "aaaa"), control("pause"))
     assert ranking(watched.view)[0] == watched.view.champion
+
+
+def test_of_many_arms_those_served_now_are_shown() -> None:
+    arms = tuple(f"arm{number:03d}" for number in range(60))
+    watched = Watched(arms)
+    page = watched.fold(
+        *(counted(best, arm, 9, 1) for best, arm in zip(arms, arms[30:], strict=False))
+    )
+    assert watched.view.assignment is not None
+    served = {arm for pair in watched.view.assignment.pairs for arm in (pair.a, pair.b)}
+    best = {arms[arm] for arm in ranking(watched.view)[:MAX_SHOWN_ARMS]}
+    assert not served <= best
+    assert served <= {arm.name for arm in page.arms}
+    assert len(page.arms) == len(page.matrix.arms) == MAX_SHOWN_ARMS
