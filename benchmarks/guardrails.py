@@ -144,7 +144,7 @@ def table_of_caps(found: Measured, horizon: int) -> list[str]:
     lines = [
         f"| `max_share` | regret of the first {EARLY:,} impressions | of all {horizon:,}"
         f" | `{POOREST}` was in so many of the first {EARLY:,} | of all {horizon:,} | impressions"
-        " until the champion is the best arm for good, median (range) |",
+        " until the champion is the best arm permanently, median (range) |",
         "|--:|--:|--:|--:|--:|--:|",
     ]
     for label, runs in found.items():

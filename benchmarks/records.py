@@ -89,10 +89,10 @@ def dirty_values(count: int, n_arms: int) -> Iterator[bytes]:
     """Duels with 2 % duplicates and 1 % dead letters."""
     luck, lately = random.Random(2), b""
     for number, value in enumerate(duel_values(count, n_arms)):
-        fate = luck.random()
-        if fate < 0.01:
+        outcome = luck.random()
+        if outcome < 0.01:
             yield POISON[number % len(POISON)]
-        elif fate < 0.03 and lately:
+        elif outcome < 0.03 and lately:
             yield lately
         else:
             yield value

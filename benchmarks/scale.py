@@ -51,8 +51,9 @@ USED: Final = 0.5
 METHOD: Final = """\
 Measured on {cpu}: processor time per record, median (min–max) of {repetitions} runs of {count:,}
 records. *Decode* and *count* are the two Python stages of the job, in one process. *The whole job*
-({whole} runs) is all its processes, the JVM included, in local mode on a real Kafka, beyond what a
-query costs that reads an eighth: so it contains Spark's reading, its shuffle and its state.
+({whole} runs) is the processor time of all its processes, the JVM included, in local mode on a real
+Kafka. The fixed cost of a query is left out: the time of a query over an eighth of the records is
+subtracted. So the figure contains Spark's reading, its shuffle and its state.
 *streamduel alone* is its fold of the same records in memory, without reading and commits."""
 
 

@@ -35,6 +35,23 @@ class PolicyError(StreamduelError, ValueError):
     """A policy got a parameter, an arm or an outcome outside what it allows."""
 
 
+class ParameterError(PolicyError):
+    """A value of a policy's parameter is not allowed.
+
+    Args:
+        parameter: its name.
+        predicate: what it must be, to be continued after its name: "must be … (found …)."
+    """
+
+    def __init__(self, parameter: str, predicate: str) -> None:
+        super().__init__(parameter, predicate)  # all arguments, so that it can be pickled
+        self.parameter = parameter
+        self.predicate = predicate
+
+    def __str__(self) -> str:
+        return f"policy.{self.parameter} {self.predicate}"
+
+
 class PreferenceError(StreamduelError, ValueError):
     """A preference matrix is invalid, or does not fit its use."""
 

@@ -110,7 +110,7 @@ def heavy_tail(short: Mapping[str, Results]) -> str:
     return (
         "The regret of C2B with ln t has a heavy tail: a run that eliminates the winner pays for it"
         " to the end, and its mean, with the standard error, rests on how many such runs there"
-        " happen to be. That is why the short tasks have so many runs; at first they had 200. With"
+        " happen to be. Therefore the short tasks have 1,000 runs. With"
         f" a wrong champion ended: {'; '.join(tasks_in_words)} runs."
     )
 
@@ -161,7 +161,7 @@ def _outcome(
         ],
         notes=[
             tail,
-            "Not computed: Sushi, the Irish elections and Yahoo (matrices that are not at hand) and"
+            "Not computed: Sushi, the Irish elections and Yahoo (their matrices are not available) and"
             " SCOMP2. The five MSLR rankers are not among the paper's sets.",
         ],
     )  # fmt: skip

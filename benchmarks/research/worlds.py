@@ -21,7 +21,7 @@ from streamduel.simulation.matrices import (
 )
 
 TUNED: Final = 2026
-"""The seed of the half that was at hand while the policy was made."""
+"""The seed of the half on which the policy was developed."""
 
 HELD_OUT: Final = 62_031
 """The seed of the other half."""

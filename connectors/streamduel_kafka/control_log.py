@@ -337,7 +337,7 @@ class ControlLog:
         )  # fmt: skip
 
     def _begin(self, number: int) -> int:
-        """The offset of the first record; 0 if it cannot be had."""
+        """The offset of the first record; 0 if the broker does not return it."""
         try:
             return self._consumer.begins([self._at(number)], ASK_SECONDS)[self._at(number)]
         except errors.KafkaError:

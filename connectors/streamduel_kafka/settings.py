@@ -272,8 +272,8 @@ class SourceSettings(Cluster):
     def _apart(self) -> Self:
         if self.control_topic == self.topic:
             raise ValueError(
-                f"control_topic and topic are both '{self.topic}'; a control topic of its own has "
-                "rights of its own"
+                f"control_topic must be another topic than topic (found '{self.topic}' for both); "
+                "only a separate topic can have separate rights"
             )
         return self
 

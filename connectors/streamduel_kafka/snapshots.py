@@ -112,8 +112,8 @@ class SnapshotLoader:
     def _warn(self, partition: int, seconds: float, why: str) -> None:
         log.warning(
             "snapshot delayed", partition=partition, seconds=round(seconds), why=why,
-            advice="the start waits so many seconds more, in which the broker ends a transaction "
-            "that its producer has left open",
+            advice="the start waits this many more seconds, until the broker ends a transaction "
+            "that a producer has left open",
         )  # fmt: skip
 
     def _unreadable(self, partition: int, error: BaseException) -> ConnectorError:

@@ -18,7 +18,7 @@ MANY: Final = 100
 
 
 def bots(engine: Engine, found: Clients) -> Check:
-    """Whether clients with outlandish numbers of duels have many of them.
+    """Whether clients with far more duels than the median have many of all.
 
     Args:
         engine: with the view `duels_of_clients`, of one experiment.
@@ -44,13 +44,13 @@ def bots(engine: Engine, found: Clients) -> Check:
     share = float(of_crawlers) / max(1, found.duels)
     sentence = (
         f"The median client has {median:g} duel{'' if median == 1 else 's'}, the busiest"
-        f" {found.busiest:,}; {share:.1%} of the duels are of {counted(crawlers, 'client')} with"
-        " outlandish counts."
+        f" {found.busiest:,}; {share:.1%} of the duels are of {counted(crawlers, 'client')} with far"
+        " more duels than the median."
     )
     if share <= DOMINATED:
         return Check(name, "fine", sentence)
     return Check(
-        name, "warning", f"{sentence} They hardly count for the confidence; look who they are."
+        name, "warning", f"{sentence} They have little influence on the confidence; check which clients they are."
     )
 
 

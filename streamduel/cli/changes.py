@@ -106,12 +106,11 @@ def _change(
             refused=f"experiments.{name}.arms has {shown(taken[0])}, which was retired, and its "
             f"name stays taken; leave it out."
         )
-    after = changed(running, change.settings)
+    after, where = changed(running, change.settings), f"experiments.{name}"
     try:
-        check_change(running, after, after.arms if "arms" in change.settings else present)
+        check_change(running, after, after.arms if "arms" in change.settings else present, where)
     except ConfigurationError as error:
-        sentence = str(error).replace("settings.", f"experiments.{name}.", 1)
-        return change._replace(refused=sentence)
+        return change._replace(refused=str(error))
     return change
 
 

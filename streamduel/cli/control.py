@@ -94,8 +94,8 @@ def control(
     also in a replay. An action that is impossible, such as retiring an unknown arm, becomes a dead
     letter.
 
-    The record's `ts` is the present time. In a file, it advances stream time; in Kafka, the
-    broker's timestamp does, except in a control topic.
+    The record's `ts` is the present time. In a file, it advances stream time. On Kafka, the
+    timestamp of the Kafka record does, except in a control topic.
 
     `streamduel control apply CONFIG` applies a changed configuration to the running experiments;
     `streamduel control note CONFIG EXPERIMENT TEXT` writes a note into a timeline.

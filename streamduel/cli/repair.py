@@ -62,11 +62,11 @@ AtEnd = Annotated[
     bool,
     typer.Option(
         "--at-end",
-        help="new-log: continue at the present end of the log instead of its beginning.",
+        help="new-log: continue at the present end of the click log instead of its beginning.",
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done; write nothing, own nothing.")
+    bool, typer.Option("--dry-run", help="Show what would be done; write nothing, and take over no partition.")
 ]
 
 

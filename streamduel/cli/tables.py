@@ -118,7 +118,8 @@ def _answer(experiment: ExperimentReport) -> str:
 def _dependent(experiment: ExperimentReport) -> str:
     """That the confidence above may be too high."""
     return (
-        f"The client of an impression has about {experiment.impressions_per_client:.0f} of them: "
+        f"On average, the client of an impression has about "
+        f"{experiment.impressions_per_client:.0f} impressions: "
         "duels of one client are not independent, so the confidence may be too high. "
         "`streamduel analyze` takes clients as the unit."
     )

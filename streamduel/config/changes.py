@@ -10,9 +10,16 @@ from pydantic import ValidationError
 
 from streamduel import policies
 from streamduel.config.experiment import DESCRIPTIVE, ExperimentSettings
-from streamduel.config.messages import mistakes
+from streamduel.config.messages import Problem, mistakes
 from streamduel.config.shape import one_of
-from streamduel.errors import ConfigurationError, PolicyError, nearest, shortened, shown
+from streamduel.errors import (
+    ConfigurationError,
+    ParameterError,
+    PolicyError,
+    nearest,
+    shortened,
+    shown,
+)
 
 FIXED: Final = ("join_window_ms", "max_per_client")
 """Settings that a restart needs to read the last stretch of the click log again: with another
@@ -41,37 +48,28 @@ class Difference(NamedTuple):
         return f"{self.key}: {_json(self.running)} → {_json(self.configured)}"
 
 
-def problems(settings: ExperimentSettings, arms: Sequence[str]) -> Iterator[str]:
-    """Contradictions among settings: sentences, most of which begin with the key.
+def problems(settings: ExperimentSettings, arms: Sequence[str]) -> Iterator[Problem]:
+    """Contradictions among settings, and to the arms.
 
     Args:
         settings: valid by themselves.
         arms: the arms that compete.
     """
-    try:
-        known, name = policies.names(), settings.policy.name
-        if name not in known:
-            hint = nearest(name, known) or "."
-            yield f"policy.name must be {one_of(known)} (found {shown(name)}){hint}"
-        else:
+    known, name = policies.names(), settings.policy.name
+    if name not in known:
+        hint = nearest(name, known) or "."
+        yield Problem("policy.name", f"must be {one_of(known)} (found {shown(name)}){hint}")
+    else:
+        try:
             settings.create_policy(arms)
-            yield from settings.mistakes(arms)
-    except PolicyError as error:
-        # The policy's prior comes from the key `prior` of the experiment.
-        given = settings.prior.is_given
-        yield str(error).replace("policy.prior ", "prior ", 1) if given else str(error)
-    for sentence in settings.guardrails.mistakes(arms):
-        yield f"guardrails.{sentence}"
-
-
-def is_about_key(sentence: str) -> bool:
-    """Whether a sentence of `problems` begins with a key.
-
-    >>> is_about_key("policy.alpha must be greater than 0.5."), is_about_key("policy 'rucb' has …")
-    (True, False)
-    """
-    key = sentence.partition(" ")[0]
-    return key != "policy" and key.partition(".")[0] in ExperimentSettings.model_fields
+            yield from settings.problems(arms)
+        except ParameterError as error:
+            # The policy's prior comes from the key `prior` of the experiment.
+            own = error.parameter == "prior" and settings.prior.is_given
+            yield Problem("prior" if own else f"policy.{error.parameter}", error.predicate)
+        except PolicyError as error:
+            yield Problem(None, str(error))
+    yield from settings.guardrails.problems(arms)
 
 
 def differences(
@@ -102,24 +100,34 @@ def differences(
     ]
 
 
-def changed(settings: ExperimentSettings, changes: Mapping[str, Any]) -> ExperimentSettings:
+def changed(
+    settings: ExperimentSettings, changes: Mapping[str, Any], where: str = "settings"
+) -> ExperimentSettings:
     """Settings with other values of some keys, each valid by itself; see `problems`.
+
+    Args:
+        settings: the present ones.
+        changes: new values by key.
+        where: what the keys stand below, for error messages.
 
     Raises:
         ConfigurationError: a value is not allowed; the first mistake, as a sentence.
     """
     for key in DESCRIPTIVE:
         if key in changes:
-            raise ConfigurationError(f"settings.{key} is read from the configuration alone.")
+            raise ConfigurationError(f"{where}.{key} is read from the configuration alone.")
     try:
         return ExperimentSettings.model_validate({**settings.in_fold(), **changes})
     except ValidationError as error:
-        first = next(mistakes(error, ExperimentSettings, ("settings",)))
+        first = next(mistakes(error, ExperimentSettings, (where,)))
         raise ConfigurationError(shortened(first.sentence, 500)) from None
 
 
 def check_change(
-    before: ExperimentSettings, after: ExperimentSettings, arms: Sequence[str]
+    before: ExperimentSettings,
+    after: ExperimentSettings,
+    arms: Sequence[str],
+    where: str = "settings",
 ) -> None:
     """Refuse settings that contradict each other, or that a running experiment cannot take.
 
@@ -127,6 +135,7 @@ def check_change(
         before: the settings that it runs with.
         after: the settings that it would run with.
         arms: the arms that would compete.
+        where: what the keys stand below, for error messages.
 
     Raises:
         ConfigurationError: the reason, as a sentence.
@@ -135,12 +144,12 @@ def check_change(
         was, found = getattr(before, key), getattr(after, key)
         if was != found:
             raise ConfigurationError(
-                f"settings.{key} must stay {_json(was)} while the experiment runs (found "
+                f"{where}.{key} must stay {_json(was)} while the experiment runs (found "
                 f"{_json(found)}); restore the value, or use a new experiment name."
             )
-    for sentence in problems(after, arms):
-        prefix = "settings." if is_about_key(sentence) else ""
-        raise ConfigurationError(shortened(f"{prefix}{sentence}", 500))
+    for problem in problems(after, arms):
+        sentence = problem.sentence if problem.key is None else problem.below(where)
+        raise ConfigurationError(shortened(sentence, 500))
 
 
 def _json(value: Any) -> str:

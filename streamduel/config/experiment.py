@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from streamduel import policies
+from streamduel.config.messages import Problem
 from streamduel.config.prior import PriorSettings
 from streamduel.config.shape import one_of
 from streamduel.errors import nearest, shown
@@ -129,7 +130,8 @@ class StopSettings(Section):
     confidence: Annotated[Number, Field(ge=0.5, lt=1)] | None = Field(
         None,
         description="Explore until the champion is the winner with this confidence, such as 0.99;"
-        " null: 0.95 with `top_two`; other policies explore permanently.",
+        " null: 0.95 with `top_two` and `batched_top_two`; policies with a horizon end at it;"
+        " others explore permanently.",
     )
     min_duels: Integer = Field(
         0, ge=0, le=MAX_TIME, description="Duels before which exploration does not end."
@@ -180,26 +182,33 @@ class GuardrailSettings(Section):
         """The control arm's share, 0 without one."""
         return self.min_share or 0.0
 
-    def mistakes(self, arms: Sequence[str]) -> Iterator[str]:
-        """Contradictions to the arms or between keys: sentences that begin with the key."""
+    def problems(self, arms: Sequence[str]) -> Iterator[Problem]:
+        """Contradictions to the arms or between keys."""
         named = [("control_arm", self.control_arm)]
         named += [("freeze_pair", arm) for arm in self.freeze_pair or []]
         named += [("fallback.arm", self.fallback.arm)]
-        for key, arm in named:
+        for name, arm in named:
             if arm is not None and arm not in arms:
                 hint = nearest(arm, arms) or "."
                 listed = ", ".join(arms[:10]) + (", …" if len(arms) > 10 else "")
-                yield f"{key} must be one of the arms, {listed} (found {shown(arm)}){hint}"
+                sentence = f"must be one of the arms, {listed} (found {shown(arm)}){hint}"
+                yield Problem(f"guardrails.{name}", sentence)
         if self.control_arm is None and self.min_share is not None:
-            yield "control_arm must be given, too: min_share has no effect without it."
+            yield Problem(
+                "guardrails.control_arm", "must be given, too: min_share has no effect without it."
+            )
         if self.min_share is None and self.control_arm is not None:
-            yield "min_share must be given, too: control_arm has no effect without it."
+            yield Problem(
+                "guardrails.min_share", "must be given, too: control_arm has no effect without it."
+            )
         if self.freeze_pair and self.freeze_pair[0] == self.freeze_pair[1]:
-            yield f"freeze_pair must be two arms (found {shown(self.freeze_pair[0])} twice)."
+            sentence = f"must be two arms (found {shown(self.freeze_pair[0])} twice)."
+            yield Problem("guardrails.freeze_pair", sentence)
         if self.max_share is not None and self.floor > self.max_share:
-            yield (
-                f"min_share must be at most max_share, {self.max_share} (found {self.min_share}),"
-                f" because the control arm need not be the champion."
+            yield Problem(
+                "guardrails.min_share",
+                f"must be at most max_share, {self.max_share} (found {self.min_share}), because the"
+                f" control arm need not be the champion.",
             )
 
 
@@ -359,35 +368,32 @@ class ExperimentSettings(Section):
             parameters["prior"] = self.prior.pseudo_wins(arms)
         return kind(len(arms), seed=self.seed, **parameters)
 
-    def mistakes(self, arms: Sequence[str]) -> Iterator[str]:
-        """Contradictions between keys, and to the arms: sentences that begin with the key."""
+    def problems(self, arms: Sequence[str]) -> Iterator[Problem]:
+        """Contradictions between keys, and to the arms."""
         aim, confidence = self.policy.parameters.get("aim", self.aim), self.stop.confidence
         if aim == "earn" and confidence is not None:
-            yield (
-                f"aim must be 'identify' if stop.confidence is given (found 'earn' and"
-                f" {confidence}): an experiment that earns never ends."
+            yield Problem(
+                "aim",
+                f"must be 'identify' if stop.confidence is given (found 'earn' and {confidence}):"
+                f" an experiment that earns never ends.",
             )
-        if problem := self.too_many_cells(len(arms)):
-            yield problem
+        cells = sum(map(len, self.segments.values())) * len(arms) ** 2
+        if cells > MAX_CELLS:
+            yield Problem(
+                "segments",
+                f"must be fewer with {len(arms)} arms: arms times arms times segments may be at"
+                f" most {MAX_CELLS} (found {cells}).",
+            )
         for key in sorted({"prior", "prior_from"} & self.policy.parameters.keys()):
-            yield f"policy.{key} must be left out; the experiment's own key prior names the arms."
+            sentence = "must be left out; the experiment's own key prior names the arms."
+            yield Problem(f"policy.{key}", sentence)
         has_difference = self.smallest_difference is not None
         for key, given in (("smallest_difference", has_difference), ("prior", self.prior.is_given)):
             able = [each for each in policies.names() if key in policies.get(each).declared]
             if given and self.policy.name not in able:
-                yield (
-                    f"{key} must be left out with policy {shown(self.policy.name)}; policies that"
-                    f" use one: {', '.join(able)}."
+                yield Problem(
+                    key,
+                    f"must be left out with policy {shown(self.policy.name)}; policies that use"
+                    f" one: {', '.join(able)}.",
                 )
-        for sentence in self.prior.mistakes(self.arms):
-            yield f"prior.{sentence}"
-
-    def too_many_cells(self, n_arms: int) -> str | None:
-        """The sentence about too many segments for so many arms; None if they are not."""
-        cells = sum(map(len, self.segments.values())) * n_arms**2
-        if cells <= MAX_CELLS:
-            return None
-        return (
-            f"segments must be fewer with {n_arms} arms: arms times arms times segments may be at"
-            f" most {MAX_CELLS} (found {cells})."
-        )
+        yield from self.prior.problems(self.arms)

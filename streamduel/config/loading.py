@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from streamduel import formats
 from streamduel.config import environment as variables
-from streamduel.config.changes import is_about_key, problems
-from streamduel.config.document import Document, Location
+from streamduel.config.changes import problems
+from streamduel.config.document import Document
 from streamduel.config.messages import Mistake, dotted, mistakes
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import one_of
@@ -97,23 +97,16 @@ def _refusal(document: Document, found: Iterable[Mistake]) -> ConfigurationError
 def _experiment_mistakes(config: Config) -> Iterator[Mistake]:
     for name, experiment in config.experiments.items():
         location = ("experiments", name)
-        for sentence in problems(experiment, experiment.arms):
-            if is_about_key(sentence):
-                yield _of_key(location, sentence)
-            else:
-                yield Mistake((*location, "policy"), f"{dotted(location)}: {sentence}")
+        for problem in problems(experiment, experiment.arms):
+            keys = (problem.key or "policy").split(".")
+            yield Mistake((*location, *keys), problem.below(dotted(location)))
         if (experiment.join_window_ms or 0) > config.dedupe.window_ms:
-            yield _of_key(
-                location,
-                f"join_window_ms must be at most dedupe.window_ms, {config.dedupe.window_ms} (found"
+            key = (*location, "join_window_ms")
+            yield Mistake(
+                key,
+                f"{dotted(key)} must be at most dedupe.window_ms, {config.dedupe.window_ms} (found"
                 f" {experiment.join_window_ms}): the dedupe window bounds the join window.",
             )
-
-
-def _of_key(location: Location, sentence: str) -> Mistake:
-    """A mistake whose sentence begins with a key below a location."""
-    key, _, _ = sentence.partition(" ")
-    return Mistake((*location, *key.split(".")), f"{dotted(location)}.{sentence}")
 
 
 def _connector_mistakes(config: Config) -> Iterator[Mistake]:
@@ -178,14 +171,13 @@ def _settings(
             settings[section] = model.model_validate(raw, context={"directory": directory})
         except ValidationError as error:
             others = ["format"] if section == "source" else []
-            for it in mistakes(error, model, (section,), others):
-                # A value that the section takes from the source is the source's mistake.
-                sources = Mistake(
-                    ("source", *it.location[1:]), it.sentence.replace(section, "source", 1)
-                )
+            own = mistakes(error, model, (section,), others)
+            # A value that the section takes from the source is the source's mistake.
+            of_source = mistakes(error, model, ("source",), others)
+            for it, same in zip(own, of_source, strict=True):
                 key = it.location[1] if len(it.location) > 1 else None
                 lacking = key in shared and key not in raw  # in the source, too, which says so
-                found += [it] if not lacking and sources not in found else []
+                found += [it] if not lacking and same not in found else []
     return settings, found
 
 

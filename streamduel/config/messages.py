@@ -25,6 +25,33 @@ PREDICATES: Final = ("must ", "has ")
 """Beginnings of a validator's message that continue the key's name; others follow a colon."""
 
 
+class Problem(NamedTuple):
+    """A setting of an experiment that contradicts another one, or the arms.
+
+    Attributes:
+        key: its key in the experiment, such as `stop.confidence`; None: the policy as a whole.
+        sentence: what it must be, to be continued after the key: "must be … (found …)."; a whole
+            sentence without a key.
+    """
+
+    key: str | None
+    sentence: str
+
+    def below(self, where: str) -> str:
+        """The sentence with the whole key.
+
+        >>> Problem("horizon", "must be at least 10 (found 2).").below("experiments.search")
+        'experiments.search.horizon must be at least 10 (found 2).'
+        >>> Problem(None, "unknown policy 'rubc'.").below("experiments.search")
+        "experiments.search: unknown policy 'rubc'."
+        """
+        return (
+            f"{where}: {self.sentence}"
+            if self.key is None
+            else f"{where}.{self.key} {self.sentence}"
+        )
+
+
 class Mistake(NamedTuple):
     """A mistake: its location, and a sentence with the key, the value and what is allowed."""
 

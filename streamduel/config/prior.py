@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, model_validator
 
+from streamduel.config.messages import Problem
 from streamduel.errors import nearest, shown
 from streamduel.preference.exponential import exp
 from streamduel.section import MAX_ARMS, Name, Number, Section
@@ -61,8 +62,8 @@ class PriorSettings(Section):
         """Whether there is a prior."""
         return self.wins is not None or self.scores is not None
 
-    def mistakes(self, arms: Sequence[str]) -> Iterator[str]:
-        """Contradictions to the arms: sentences that begin with the key."""
+    def problems(self, arms: Sequence[str]) -> Iterator[Problem]:
+        """Contradictions to the arms."""
         named = [("wins", arm, others) for arm, others in (self.wins or {}).items()]
         known = set(arms)
         for key, arm, others in [*named, *(("scores", arm, {}) for arm in self.scores or {})]:
@@ -70,9 +71,13 @@ class PriorSettings(Section):
                 if name not in known:
                     hint = nearest(name, arms) or "."
                     listed = ", ".join(arms[:10]) + (", …" if len(arms) > 10 else "")
-                    yield f"{key} must name arms, {listed} (found {shown(name)}){hint}"
+                    yield Problem(
+                        f"prior.{key}", f"must name arms, {listed} (found {shown(name)}){hint}"
+                    )
             if others.get(arm):
-                yield f"{key} must have no wins of an arm over itself (found {shown(arm)})."
+                yield Problem(
+                    f"prior.{key}", f"must have no wins of an arm over itself (found {shown(arm)})."
+                )
 
     def pseudo_wins(self, arms: Sequence[str]) -> list[list[float]]:
         """(K, K) how often each arm beats each other one; 0 where nothing is known.
@@ -99,7 +104,7 @@ class PriorSettings(Section):
         weighted = {}
         for (arm, other), won in wins.items():
             if arm == other:
-                continue  # 0; anything else is one of the `mistakes`
+                continue  # 0; anything else is one of the `problems`
             duels = (won + wins.get((other, arm), 0.0)) * self.discount
             weighted[arm, other] = won * self.discount * (self.cap / max(duels, self.cap))
         return weighted

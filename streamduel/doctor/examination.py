@@ -121,7 +121,7 @@ def _committed(
         if partition not in saved:
             yield Finding(
                 "offsets", "failed",
-                f"{has}, which has no snapshot: was their topic emptied, or is the group another "
+                f"{has}, which has no snapshot: was the topic of the snapshots emptied, or is the group another "
                 "program's? Use a new group to start again.",
             )  # fmt: skip
             return

@@ -78,7 +78,7 @@ class Metrics(Observer):
         self._replace(poll_records=self._figures.poll_records.plus(records))
 
     def connection(self, *, source: bool) -> None:
-        """The source's log is reachable, or is not."""
+        """The click log is reachable, or is not."""
         if source != self._figures.connected:  # called at every turn, changes rarely
             self._replace(connected=source)
 

@@ -99,7 +99,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Counter(
         "streamduel_experiment_dead_letters_total",
         ("experiment",),
-        "Dead letters whose record names the experiment legibly.",
+        "Dead letters whose record names the experiment, in its field `experiment` or else by its key.",
         per_experiment(lambda view: view.tallies["dead_letter"]),
     ),
     Counter(
@@ -223,7 +223,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("experiment",),
         "1 while some ranker may be the Condorcet winner; 0 once each has lost to another one with "
         "95 % confidence, valid at any time. Then a policy that seeks a Condorcet winner explores "
-        "permanently.",
+        "permanently, except top_two and batched_top_two, which then seek a Copeland winner.",
         per_experiment(lambda view: view.assessment.condorcet_winner_possible),
     ),
     Gauge(
@@ -362,7 +362,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Gauge(
         "streamduel_connected",
         ("connector",),
-        "1 while the source's log is reachable, else 0.",
+        "1 while the click log is reachable, else 0.",
         lambda figures: [((figures.connector,), float(figures.connected))],
     ),
 )

@@ -104,7 +104,7 @@ class ServiceLog(Observer):
             log.info("partitions lost", partitions=list(partitions))
 
     def connection(self, *, source: bool) -> None:
-        """Log when the source's log becomes unreachable, and when it is reachable again."""
+        """Log when the click log becomes unreachable, and when it is reachable again."""
         if source and self._disconnected_at is not None:
             seconds = self._clock() - self._disconnected_at
             self._disconnected_at = None

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamduel.errors import PolicyError
+from streamduel.errors import ParameterError
 from streamduel.policies.base.normal_posterior import NormalDraws, NormalPosterior
 from streamduel.policies.base.parameter import Choice, Real, Whole
 from streamduel.policies.base.prior import Prior, PriorFrom
@@ -120,9 +120,10 @@ class TopTwo(WindowedPolicy):
         """As `Policy.check_parameters`; there is no `prior` with `aim` "earn"."""
         values = super().check_parameters(given, n_arms)
         if "prior" in values and values["aim"] == "earn":
-            raise PolicyError(
-                "policy.prior must be left out with aim 'earn': the arm that a wrong prior favours"
-                " would meet itself, and nothing would refute it."
+            raise ParameterError(
+                "prior",
+                "must be left out with aim 'earn': the arm that a wrong prior favours would meet"
+                " itself, and nothing would refute it.",
             )
         return values
 

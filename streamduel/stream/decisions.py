@@ -33,7 +33,7 @@ class Decisions:
     Args:
         name: name of the experiment.
         settings: its section of the configuration.
-        partition: the partition that it lives in.
+        partition: its partition.
         roster: its arms, present and past.
         state: a former `state()`; None for a new experiment.
 

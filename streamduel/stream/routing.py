@@ -44,7 +44,7 @@ class ClickLog(NamedTuple):
 
 
 def timestamp_of(record: LogRecord, events: Sequence[tuple[InputEvent, Experiment]]) -> int:
-    """The broker's timestamp of a record, or the largest `ts` of its events; negative if none."""
+    """The timestamp of a record in Kafka, or the largest `ts` of its events; negative if none."""
     if record.timestamp is not None:
         return record.timestamp
     return max((event.ts for event, _ in events if event.ts is not None), default=-1)

@@ -71,7 +71,7 @@ def _overview() -> list[Panel]:
             About(
                 "Whether the experiment explores (`running`), or serves its champion alone because "
                 "it was paused (`paused`) or has ended (`finished`).",
-                "`running`, until an operator or a stop rule ends it.",
+                "`running`, until the policy, the stop rule or an operator ends it.",
                 "the application log has a line for each change.",
             ),
             f"max by (status) (streamduel_experiment_status{{{OURS}}}) == 1",
@@ -119,7 +119,8 @@ def _overview() -> list[Panel]:
                 "Whether some ranker may still beat all others.",
                 "`possible`.",
                 "once it is `ruled out`, a policy that seeks a Condorcet winner explores "
-                "permanently: choose one that seeks a Copeland winner.",
+                "permanently, except `top_two` and `batched_top_two`: choose one that seeks a "
+                "Copeland winner.",
                 "StreamduelNoCondorcetWinner",
             ),
             f"min(streamduel_condorcet_winner_possible{{{OURS}}})",

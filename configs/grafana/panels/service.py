@@ -202,8 +202,8 @@ def _lag() -> list[Panel]:
                 "Offsets that the click log deleted before they were folded, since the process "
                 "restored the partition.",
                 "0.",
-                "the retention of the click log is shorter than the lag, or than the service was "
-                "down; the application log has the offsets.",
+                "the retention of the click log is shorter than the time that the service lagged "
+                "or was down; the application log has the offsets.",
                 "StreamduelRecordsMissed",
             ),
             {

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from streamduel.errors import PolicyError, nearest, shown
+from streamduel.errors import ParameterError, PolicyError, nearest, shown
 from streamduel.preference.counts import MAX_DUELS
 
 Value = TypeVar("Value", bound=float | str | list[list[float]])
@@ -103,11 +103,11 @@ class Parameter(ABC, Generic[Value]):
         """
         typed = self._typed(value)
         if typed is None:
-            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {shown(value)}).")
+            raise ParameterError(self.name, f"must be {self.kind} (found {shown(value)}).")
         if not all(holds(typed, limit) for _, holds, limit in self._limits):
             reason = f"; {self.reason}" if self.reason else ""
-            raise PolicyError(
-                f"policy.{self.name} must be {self._range} (found {shown(typed)}){reason}."
+            raise ParameterError(
+                self.name, f"must be {self._range} (found {shown(typed)}){reason}."
             )
         return typed
 
@@ -149,7 +149,7 @@ class _Number(Parameter[Value]):
             bound = (
                 f"at most {maximum:g}" if abs(number) > maximum else f"0 or at least {minimum:g}"
             )
-            raise PolicyError(f"policy.{self.name} must be {bound} (found {shown(number)}).")
+            raise ParameterError(self.name, f"must be {bound} (found {shown(number)}).")
         checked: Value = number
         return checked
 
@@ -231,7 +231,7 @@ class Choice(Parameter[str]):
         """The value, if it is one of the options; the error names the closest one."""
         if isinstance(value, str) and value not in self.options:
             end = nearest(value, self.options) or "."
-            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {shown(value)}){end}")
+            raise ParameterError(self.name, f"must be {self.kind} (found {shown(value)}){end}")
         return super().check(value)
 
     def _typed(self, value: object) -> str | None:

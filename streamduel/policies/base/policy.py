@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 import numpy as np
 from msgspec import Meta
 
-from streamduel.errors import PolicyError
+from streamduel.errors import ParameterError, PolicyError
 from streamduel.policies.base.algorithm import Algorithm
 from streamduel.policies.base.duels import Arms, Counts, Duels, Outcomes, check_duels, scalar
 from streamduel.policies.base.generator import Generator
@@ -108,9 +108,9 @@ class Policy(Algorithm):
         """
         values = check_parameters(cls.name, cls.declared, given)
         if values.get("horizon", n_arms) < n_arms:
-            raise PolicyError(
-                f"policy.horizon must be at least the number of arms, {n_arms}"
-                f" (found {values['horizon']})."
+            raise ParameterError(
+                "horizon",
+                f"must be at least the number of arms, {n_arms} (found {values['horizon']}).",
             )
         return values
 

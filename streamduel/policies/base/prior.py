@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from streamduel.errors import PolicyError
+from streamduel.errors import ParameterError
 from streamduel.policies.base.parameter import Parameter
 from streamduel.policies.base.state import Wins
 from streamduel.preference.array_logarithm import ln_each
@@ -56,7 +56,7 @@ class ArmWins(Parameter[Wins]):
         """The matrix as K lists."""
         checked = self._typed(value)
         if checked is None:
-            raise PolicyError(f"policy.{self.name} must be {self.kind}.")
+            raise ParameterError(self.name, f"must be {self.kind}.")
         return checked
 
     def _typed(self, value: object) -> Wins | None:
@@ -138,16 +138,16 @@ class Belief(FromCounts):
     def __init__(self, wins: Wins, duels: Floats, before: Wins | None = None) -> None:
         given = np.array(wins)
         if given.shape != duels.shape:
-            raise PolicyError(
-                f"policy.prior must be for {len(duels)} arms, as many as there are"
-                f" (found {len(given)})."
+            raise ParameterError(
+                "prior",
+                f"must be for {len(duels)} arms, as many as there are (found {len(given)}).",
             )
         self._wins = duels
         self._before: Floats = np.zeros_like(duels) if before is None else np.array(before)
         if self._before.shape != duels.shape:
-            raise PolicyError(
-                f"policy.prior_from must be for {len(duels)} arms, as many as there are"
-                f" (found {len(self._before)})."
+            raise ParameterError(
+                "prior_from",
+                f"must be for {len(duels)} arms, as many as there are (found {len(self._before)}).",
             )
         lead = given - given.T
         self.stated: Floats = np.clip(lead, 0.0, MOST)
