@@ -40,7 +40,7 @@ class LogRecord(Protocol):
 
     @property
     def timestamp(self) -> int | None:
-        """The record's timestamp in Kafka, in milliseconds since the epoch; negative if it has none.
+        """The timestamp of the Kafka record, in milliseconds since the epoch; negative: none.
 
         None in a click log without timestamps: stream time then comes from the record's `ts`.
         """

@@ -114,7 +114,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     return _nearest(name, tuple(allowed)) if len(name) <= MAX_NEAREST else ""
 
 
-@lru_cache(maxsize=128)  # a service with a wrong arm name sends it in every record
+@lru_cache(maxsize=128)  # a service asks `draw` for a wrong experiment with every search
 def _nearest(name: str, allowed: tuple[str, ...]) -> str:
     by_lower = {known.lower(): known for known in reversed(allowed)}
     close = difflib.get_close_matches(name.lower(), list(by_lower), n=1)
@@ -235,3 +235,17 @@ def readable(name: str, limit: int = MAX_SHOWN) -> str:
     ('ltr\\x1b[31m', 'xxxx…')
     """
     return shortened(legible(name[: 2 * limit]), limit)
+
+
+WAY_ON: Final = (
+    "To read the new topic from its beginning: 'streamduel repair new-log CONFIG'; to run "
+    "without a control topic: set source.control_topic to null."
+)
+
+
+def control_topic_cut_off(topic: str, partition: int, end: int, offset: int) -> str:
+    """The sentence about a control topic that ends before an offset that was reached."""
+    return (
+        f"partition {partition} of source.control_topic '{topic}' ends at offset {end}, but "
+        f"{offset} was reached before; was the topic recreated? Restore it. {WAY_ON}"
+    )

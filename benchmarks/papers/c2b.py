@@ -161,8 +161,8 @@ def _outcome(
         ],
         notes=[
             tail,
-            "Not computed: Sushi, the Irish elections and Yahoo (their matrices are not available) and"
-            " SCOMP2. The five MSLR rankers are not among the paper's sets.",
+            "Not computed: Sushi, the Irish elections and Yahoo (their matrices are not available)"
+            " and SCOMP2. The five MSLR rankers are not among the paper's sets.",
         ],
     )  # fmt: skip
 

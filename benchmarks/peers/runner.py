@@ -101,7 +101,9 @@ class Results:
             if program.ended:
                 raise RunError(f"the program ended before {what}:\n{program.last_lines}")
             if time.monotonic() > deadline:
-                raise RunError(f"waited {seconds:.0f} s for {what} without success\n{program.last_lines}")
+                raise RunError(
+                    f"waited {seconds:.0f} s for {what} without success\n{program.last_lines}"
+                )
 
     def _counted(self, clicks: Clicks) -> bool:
         return self.ledger.has(clicks.expected.records)

@@ -24,7 +24,7 @@ from kafka import TopicPartition, errors
 
 from streamduel.checksum import checksum
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
-from streamduel.errors import ConnectorError
+from streamduel.errors import ConnectorError, control_topic_cut_off
 from streamduel.records import Rejected
 from streamduel_kafka.client import (
     METADATA_SECONDS,
@@ -147,12 +147,7 @@ class ControlLog:
         end = self._end(at)
         self._ends = None
         if end is not None and offset > end:
-            raise ConnectorError(
-                f"partition {partition} of source.control_topic '{self._topic}' ends at offset "
-                f"{end}, but {offset} was reached before; was the topic recreated? Restore it. To "
-                f"read the new topic from its beginning: 'streamduel repair new-log CONFIG'; to do "
-                f"without: source.control_topic: null."
-            )
+            raise ConnectorError(control_topic_cut_off(self._topic, partition, end, offset))
         self._partitions[partition] = _Partition(offset, offset, offset)
         self._assign()
 

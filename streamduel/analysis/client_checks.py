@@ -44,13 +44,15 @@ def bots(engine: Engine, found: Clients) -> Check:
     share = float(of_crawlers) / max(1, found.duels)
     sentence = (
         f"The median client has {median:g} duel{'' if median == 1 else 's'}, the busiest"
-        f" {found.busiest:,}; {share:.1%} of the duels are of {counted(crawlers, 'client')} with far"
-        " more duels than the median."
+        f" {found.busiest:,}; {share:.1%} of the duels are of {counted(crawlers, 'client')} with"
+        " far more duels than the median."
     )
     if share <= DOMINATED:
         return Check(name, "fine", sentence)
     return Check(
-        name, "warning", f"{sentence} They have little influence on the confidence; check which clients they are."
+        name,
+        "warning",
+        f"{sentence} They have little influence on the confidence; check which clients they are.",
     )
 
 

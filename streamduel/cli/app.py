@@ -48,6 +48,9 @@ MISTAKE: Final = 2
 FAILURE: Final = 1
 """Exit status of every other error."""
 
+UNWRITABLE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+"""Errors of writing to standard output: a full or broken disk, or a closed descriptor."""
+
 MAX_LINE: Final = 4000
 """Characters of a printed line that may have text of records in it; no sentence is longer."""
 
@@ -168,6 +171,9 @@ def main() -> None:
     except OSError as error:
         if error.filename is not None or error.errno == errno.EPIPE:
             raise
+        if error.errno not in UNWRITABLE:
+            err.print(f"streamduel: the operating system reports: {error.strerror}.", markup=False)
+            sys.exit(FAILURE)
         sys.stderr.write(f"streamduel: standard output cannot be written: {error.strerror}.\n")
         sys.stderr.flush()
         os._exit(FAILURE)  # the interpreter would try to write the rest once more

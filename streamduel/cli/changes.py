@@ -66,7 +66,7 @@ def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> list[C
         SnapshotError: a snapshot cannot be read.
         ConnectorError: the log cannot be read.
     """
-    with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
+    with closing(loaded.open_archive()) as archive:
         saved = [found for _, found in snapshot_reading.newest(archive)]
     if not saved:
         return None

@@ -37,5 +37,5 @@ def inspect(config: ConfigPath, as_json: AsJson = False) -> None:
 
 def read_report(loaded: LoadedConfig) -> inspection.Report:
     """The report on the newest snapshots of all partitions."""
-    with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
+    with closing(loaded.open_archive()) as archive:
         return inspection.inspect(archive, loaded.config.experiments)

@@ -11,7 +11,7 @@ import msgspec
 from streamduel.cli.app import err
 from streamduel.cli.progress import counting_progress
 from streamduel.config import LoadedConfig
-from streamduel.connector import LogRecord, Source, SourceOptions
+from streamduel.connector import LogRecord, Source
 from streamduel.errors import ConnectorError
 from streamduel.formats import Ignored
 from streamduel.records import Control, Rejected
@@ -42,23 +42,17 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
     Raises:
         ConnectorError: the log cannot be read.
     """
-    limits, form = loaded.config.limits, loaded.config.log_format
+    if loaded.reads_standard_input:
+        return {}
     controls = loaded.config.control_topic is not None
-    translate = None if form is None else form.translate
-    decoder = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
+    decoder = RecordDecoder.of(loaded.config)
     orders = {}
     for number, entry in entries.items():
         orders[number] = ControlOrder(loaded.config.control_origin, loaded.config.control_topic)
         orders[number].restore(entry.control, entry.next)
     pending: Pending = {}
-    options = SourceOptions(True, limits.max_batch_bytes)
-    opened = (
-        loaded.open_controls()
-        if controls
-        else loaded.source_connector.open_log(loaded.source, options)
-    )
     with (
-        closing(opened) as log,
+        closing(loaded.open_controls() if controls else loaded.open_log()) as log,
         counting_progress(err, "reading after the snapshots") as progress,
     ):
         for partition, record in _records(log, entries, progress, controls=controls):

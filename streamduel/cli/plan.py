@@ -52,7 +52,10 @@ def plan(
     ] = 1.0,
     policy: Annotated[
         str,
-        typer.Option(metavar="NAME[:k=v,…]", help="The policy that chooses the pairs; see `streamduel policies`."),
+        typer.Option(
+            metavar="NAME[:k=v,…]",
+            help="The policy that chooses the pairs; see `streamduel policies`.",
+        ),
     ] = DEFAULT,
     confidence: Annotated[
         float,

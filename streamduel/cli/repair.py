@@ -66,7 +66,10 @@ AtEnd = Annotated[
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done; write nothing, and take over no partition.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Show what would be done; write nothing, and take over no partition."
+    ),
 ]
 
 
@@ -123,7 +126,7 @@ def repair(
         _check_group(loaded, before)
     with ExitStack() as stack:
         options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
-        log = stack.enter_context(closing(open_log(loaded, options)))
+        log = stack.enter_context(closing(open_log(loaded)))
         if partition is not None and partition >= log.partitions:
             raise ConfigurationError(
                 f"--partition must be below {log.partitions}, the number of partitions of "
@@ -325,8 +328,7 @@ def _repartition(
     shape: ClickLog, log: Source, load: Load, before: LoadedConfig, controls: str | None, note: str
 ) -> Plan:
     saved = {}
-    archive = before.outlet_connector.open_archive(before.sink, before.snapshots)
-    with closing(archive):
+    with closing(before.open_archive()) as archive:
         for partition in archive.partitions():
             found = archive.load(partition)
             if found is not None:

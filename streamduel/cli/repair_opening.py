@@ -23,19 +23,17 @@ POLL_SECONDS: Final = 0.2
 Load = Callable[[int], Snapshot | None]
 
 
-def open_log(loaded: LoadedConfig, options: SourceOptions) -> Source:
+def open_log(loaded: LoadedConfig) -> Source:
     """The click log; without its control topic if that does not exist yet.
 
     Raises:
         MissingError: there is no click log. `streamduel run` is no way to create it: with new
             snapshots it would begin with nothing.
     """
-    attempts = [loaded.source]
-    if loaded.config.control_topic is not None:
-        attempts.append(loaded.source.model_copy(update={"control_topic": None}))
-    for settings in attempts:
+    without = {"control_topic": None}
+    for changed in ({}, without) if loaded.config.control_topic is not None else ({},):
         try:
-            return loaded.source_connector.open_log(settings, options)
+            return loaded.open_log(**changed)
         except MissingError as error:
             if not error.created_by_run:
                 raise
@@ -49,7 +47,7 @@ def open_log(loaded: LoadedConfig, options: SourceOptions) -> Source:
 def reader(loaded: LoadedConfig, stack: ExitStack) -> Load:
     """Loads snapshots; there are none if their topic does not exist yet."""
     try:
-        opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
+        opened = loaded.open_archive()
     except MissingError as error:
         if not error.created_by_run:
             raise

@@ -19,7 +19,6 @@ from streamduel.cli.arguments import (
 )
 from streamduel.cli.progress import counting_progress
 from streamduel.config import LoadedConfig
-from streamduel.connector import SourceOptions
 from streamduel.errors import counted
 from streamduel.stream import replay as audit
 
@@ -40,10 +39,9 @@ def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) ->
 
 
 def _audit(loaded: LoadedConfig, console: Console) -> audit.Verdict:
-    options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
     with (
-        closing(loaded.source_connector.open_log(loaded.source, options)) as log,
-        closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive,
+        closing(loaded.open_log()) as log,
+        closing(loaded.open_archive()) as archive,
         counting_progress(console, "replaying") as progress,
     ):
         return audit.replay(loaded.config, log, archive, progress)

@@ -179,7 +179,8 @@ class Outbox:
         """Wait until all records buffered so far are written or refused; whether they are."""
         with self._changed:
             until = self._settled + self.waiting
-            return self._changed.wait_for(lambda: self._settled >= until, timeout)
+            self._changed.wait_for(lambda: self._settled >= until or self._closed, timeout)
+            return self._settled >= until
 
     def close(self, timeout: float) -> None:
         """Accept no more records, write the buffer within the timeout, and drop the rest."""
@@ -195,6 +196,7 @@ class Outbox:
             self._closed = True
             lost, self.waiting = self.waiting, 0
             self.dropped += lost
+            self._changed.notify_all()
         if lost:
             log.error("%d records of the event log could not be written in time", lost)
 

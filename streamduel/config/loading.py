@@ -17,6 +17,7 @@ from streamduel.config.messages import Mistake, dotted, mistakes
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import one_of
 from streamduel.connector import (
+    Archive,
     Connector,
     Source,
     SourceOptions,
@@ -46,9 +47,32 @@ class LoadedConfig(BaseModel):
         Raises:
             ConnectorError: it cannot be read.
         """
-        topic = {"topic": self.config.control_topic, "control_topic": None}
+        return self.open_log(topic=self.config.control_topic, control_topic=None)
+
+    def open_log(self, **changed: str | None) -> Source:
+        """Open the click log up to its present end, without joining a group.
+
+        Args:
+            **changed: other values of keys of `source`.
+
+        Raises:
+            ConnectorError: it cannot be read.
+        """
         options = SourceOptions(True, self.config.limits.max_batch_bytes)
-        return self.source_connector.open_log(self.source.model_copy(update=topic), options)
+        return self.source_connector.open_log(self.source.model_copy(update=changed), options)
+
+    @property
+    def reads_standard_input(self) -> bool:
+        """Whether the click log is standard input, which can be read once, and not be written."""
+        return str(getattr(self.source, "path", "")) == "-"
+
+    def open_archive(self) -> Archive:
+        """Open what was committed.
+
+        Raises:
+            ConnectorError: it cannot be read.
+        """
+        return self.outlet_connector.open_archive(self.sink, self.snapshots)
 
 
 def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConfig:

@@ -12,7 +12,7 @@ from streamduel.config.changes import Difference, differences
 from streamduel.connector import LogRecord
 from streamduel.diagnosis import CommittedOffset, Finding
 from streamduel.doctor.controls import check_controls
-from streamduel.doctor.newest_records import Sample, check_records, decoder_of, read_newest
+from streamduel.doctor.newest_records import Sample, check_records, read_newest
 from streamduel.errors import MissingError, SnapshotError, StreamduelError, counted
 from streamduel.formats import Ignored
 from streamduel.records import Rejected
@@ -79,8 +79,7 @@ def _snapshots(
     Returns whether they could not be read, and not because there are none yet.
     """
     try:
-        opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
-        with closing(opened) as archive:
+        with closing(loaded.open_archive()) as archive:
             for _, each in snapshot_reading.newest(archive):
                 entry, experiments, place = each
                 partition = entry.partition
@@ -121,8 +120,8 @@ def _committed(
         if partition not in saved:
             yield Finding(
                 "offsets", "failed",
-                f"{has}, which has no snapshot: was the topic of the snapshots emptied, or is the group another "
-                "program's? Use a new group to start again.",
+                f"{has}, which has no snapshot: was the topic of the snapshots emptied, or is the "
+                "group another program's? Use a new group to start again.",
             )  # fmt: skip
             return
         following = saved[partition].partition.next
@@ -188,7 +187,7 @@ def _differences(
 
 def _clock(loaded: LoadedConfig, sample: Sample, now: float) -> Iterator[Finding]:
     """Whether the newest timestamps fit the clock of this machine."""
-    decoder = decoder_of(loaded)
+    decoder = RecordDecoder.of(loaded.config)
     times = [
         stamp
         for records in sample.records.values()
@@ -242,7 +241,7 @@ def _span(milliseconds: int) -> str:
 
 def _elsewhere(loaded: LoadedConfig, elsewhere: Mapping[str, Iterable[bytes]]) -> Iterator[Finding]:
     """Whether records of a configured experiment are in another click log."""
-    decoder = decoder_of(loaded)
+    decoder = RecordDecoder.of(loaded.config)
     for topic, values in sorted(elsewhere.items()):
         for value in values:
             try:

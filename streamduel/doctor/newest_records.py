@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamduel.config import LoadedConfig
-from streamduel.connector import LogRecord, SourceOptions
+from streamduel.connector import LogRecord
 from streamduel.diagnosis import Finding, Grade
 from streamduel.doctor.fold import fold, open_task
 from streamduel.errors import counted, shortened
@@ -59,14 +59,11 @@ class Sample:
 
 def read_newest(loaded: LoadedConfig) -> Sample:
     """Read the newest records of all partitions, as far as there is time."""
-    settings = loaded.source
-    if getattr(settings, "control_topic", None) is not None:
-        settings = settings.model_copy(update={"control_topic": None})
-    if str(getattr(settings, "path", "")) == "-":
+    if loaded.reads_standard_input:
         return Sample()
-    options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
     sample = Sample()
-    with closing(loaded.source_connector.open_log(settings, options)) as log:
+    without = {} if loaded.config.control_topic is None else {"control_topic": None}
+    with closing(loaded.open_log(**without)) as log:
         sample.log = ClickLog.of(log)
         wanted: set[int] = set()
         deadline = time.monotonic() + READ_SECONDS
@@ -158,7 +155,7 @@ def _fold_each(
     assert sample.log is not None
     counts = _Counts()
     for partition, records in sorted(sample.records.items()):
-        decoder = decoder_of(loaded)
+        decoder = RecordDecoder.of(loaded.config)
         following = saved[partition].partition.next if partition in saved else 0
         kept = [it for it in records if not _is_left_out(decoder, it, following)]
         task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
@@ -191,13 +188,6 @@ def _refusals(letters: Iterable[DeadLetter]) -> Iterator[Finding]:
     if len(most) > MAX_SENTENCES:
         rest = sum(len(same) for _, same in most[MAX_SENTENCES:])
         yield Finding("dead letters", "warning", f"{rest:,} more, for other reasons.")
-
-
-def decoder_of(loaded: LoadedConfig) -> RecordDecoder:
-    """The decoder of the service."""
-    limits, form = loaded.config.limits, loaded.config.log_format
-    translate = None if form is None else form.translate
-    return RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
 
 
 def _is_left_out(decoder: RecordDecoder, record: LogRecord, following: int) -> bool:

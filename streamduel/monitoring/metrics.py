@@ -99,7 +99,8 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Counter(
         "streamduel_experiment_dead_letters_total",
         ("experiment",),
-        "Dead letters whose record names the experiment, in its field `experiment` or else by its key.",
+        "Dead letters whose record names the experiment, in its field `experiment` or else by its "
+        "key.",
         per_experiment(lambda view: view.tallies["dead_letter"]),
     ),
     Counter(

@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.monitoring.view_parts import GuardrailEffect, Impressions
-from streamduel.monitoring.why import why_pair
+from streamduel.monitoring.view_parts import GuardrailEffect, Impressions, why_pair
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import Winner, unfairness
 from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, regret_of

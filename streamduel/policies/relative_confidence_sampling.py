@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from streamduel.policies.base.beta import BetaPosterior, beats
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
-from streamduel.policies.base.reasons import by_upper_bounds
+from streamduel.policies.base.reasons import ByUpperBounds
 from streamduel.policies.base.state import Count, State
 from streamduel.preference.arrays import Booleans, Integers
 from streamduel.preference.bounds import UpperBounds
@@ -26,7 +25,7 @@ class RelativeConfidenceSamplingState(State):
     reigns: list[Count]
 
 
-class RelativeConfidenceSampling(Policy):
+class RelativeConfidenceSampling(ByUpperBounds, Policy):
     """Less cautious than RUCB: the winner of a sampled tournament is the champion.
 
     For every pair a preference is drawn from its posterior, θ_ij ~ Beta(w_ij + 1, w_ji + 1) and
@@ -125,13 +124,3 @@ class RelativeConfidenceSampling(Policy):
         while pairs[-1][0] == pairs[-1][1] and len(pairs) < min(limit, _BLOCK):
             pairs.append(self._choose(t + len(pairs)))
         return np.array(pairs, dtype=np.int64), np.ones(len(pairs), dtype=np.int64)
-
-    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
-        """As `Algorithm.explain`: by upper bounds."""
-        scale = self.alpha * ln(self._counts.duels + 1)
-        return by_upper_bounds(self._bounds, scale, (first, second), arms)
-
-    def candidates(self) -> int:
-        """How many arms may be the Condorcet winner; 0 if none can be, as in a cycle."""
-        scale = self.alpha * ln(self._counts.duels + 1)
-        return len(self._bounds.possible_winners(scale))

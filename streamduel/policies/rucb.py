@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil, exp
 
 from streamduel.policies.base.parameter import Flag, Real
-from streamduel.policies.base.reasons import by_upper_bounds
+from streamduel.policies.base.reasons import ByUpperBounds
 from streamduel.policies.base.state import Arm, State
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.bounds import UpperBounds
@@ -19,7 +18,7 @@ class RUCBState(State):
     hypothesis: Arm | None
 
 
-class RUCB(WindowedPolicy):
+class RUCB(ByUpperBounds, WindowedPolicy):
     """Finds the Condorcet winner with O(K ln T) regret, without knowing T.
 
     A champion c is drawn from the arms that may be the winner: all their upper bounds u_cj are at
@@ -122,13 +121,3 @@ class RUCB(WindowedPolicy):
     def _alone(self, arm: int, t: int) -> bool:
         """Whether lines 5 and 6 can only give this arm against itself at step t."""
         return self._bounds.rules_out_all_but(arm, self.alpha * ln(t))
-
-    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
-        """As `Algorithm.explain`: by upper bounds."""
-        scale = self.alpha * ln(self._counts.duels + 1)
-        return by_upper_bounds(self._bounds, scale, (first, second), arms)
-
-    def candidates(self) -> int:
-        """How many arms may be the Condorcet winner; 0 if none can be, as in a cycle."""
-        scale = self.alpha * ln(self._counts.duels + 1)
-        return len(self._bounds.possible_winners(scale))

@@ -12,18 +12,12 @@ from msgspec import structs
 
 from streamduel.config.model import ControlOrigin
 from streamduel.connector import ControlMarker, ControlRecord, Source
-from streamduel.errors import SnapshotError, shown
+from streamduel.errors import WAY_ON, SnapshotError, control_topic_cut_off, shown
 from streamduel.records import Control, InputEvent, Rejected
 
 REMEMBERED: Final = 100
 """Ids of control records that are remembered: a person repeats a command of uncertain outcome
 within minutes, and hardly a hundred actions later."""
-
-
-WAY_ON: Final = (
-    "To read the new topic from its beginning: 'streamduel repair new-log CONFIG'; to do without: "
-    "source.control_topic: null."
-)
 
 OFF: Final = "control records are switched off (limits.control_records: false)."
 
@@ -211,17 +205,9 @@ def replaced(log: Source, partition: int, entry: ControlEntry | None) -> str | N
         return None
     end = log.seek(partition, None) + log.lags([partition]).get(partition, entry.next)
     if end < entry.next:
-        return ends_before(log.topic, partition, end, entry.next)
+        return control_topic_cut_off(log.topic, partition, end, entry.next)
     former, found = entry.log_id, log.log_id(partition)
     return recreated(log.topic, former, found) if differ(former, found) else None
-
-
-def ends_before(topic: str, partition: int, end: int, offset: int) -> str:
-    """The sentence about a control topic that ends before an offset that was reached."""
-    return (
-        f"partition {partition} of source.control_topic '{topic}' ends at offset {end}, but "
-        f"{offset} was reached before; was the topic recreated? Restore it. {WAY_ON}"
-    )
 
 
 def moved(entry: ControlEntry | None, *, same_controls: bool) -> ControlEntry | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, Self, get_args
 
 import msgspec
 import numpy as np
 
+from streamduel.config import Config
 from streamduel.connector import LogRecord
 from streamduel.formats import Translator
 from streamduel.formats.base import MAX_ENTRIES
@@ -75,6 +76,13 @@ class RecordDecoder:
         self._plain: Callable[[bytes], InputEvent] = msgspec.json.Decoder(InputEvent).decode
         # JSON of n bytes is nested at most n / 2 deep: shorter records need no closer look.
         self._plain_bytes = min(max_record_bytes, 2 * MAX_NESTING)
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """The decoder of a service with this configuration."""
+        limits, form = config.limits, config.log_format
+        translate = None if form is None else form.translate
+        return cls(limits.max_record_bytes, translate, limits.max_ranks)
 
     def leading(self, records: Sequence[LogRecord]) -> list[InputEvent | Exception]:
         """What the first records contain: all of them, or fewer if they are large.

@@ -78,9 +78,7 @@ class Router:
         self._partition = partition
         self._experiments = experiments
         self.log_format = config.log_format
-        translate = None if self.log_format is None else self.log_format.translate
-        limits = config.limits
-        self.decode = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
+        self.decode = RecordDecoder.of(config)
         self.ignored: Counter[str] = Counter()
         self.controls = ControlOrder(config.control_origin, config.control_topic)
 

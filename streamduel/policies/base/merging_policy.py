@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeAlias
 import numpy as np
 from msgspec import Meta
 
-from streamduel.errors import PolicyError
+from streamduel.errors import ParameterError, PolicyError
 from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.parameter import Real, Whole
@@ -103,9 +103,10 @@ class MergingPolicy(Policy):
         """
         values = super().check_parameters(given, n_arms)
         if values["alpha"] <= 0.5 and not values["constant"]:
-            raise PolicyError(
-                f"policy.alpha must be greater than 0.5 (found {values['alpha']!r}), or"
-                " policy.constant must be given; the constant of the theory is infinite."
+            raise ParameterError(
+                "alpha",
+                f"must be greater than 0.5 (found {values['alpha']!r}), or policy.constant must be"
+                " given; the constant of the theory is infinite.",
             )
         return values
 

@@ -164,7 +164,7 @@ class Real(_Number[float]):
     >>> Policy.alpha.check(0.3)
     Traceback (most recent call last):
         ...
-    streamduel.errors.PolicyError: policy.alpha must be greater than 0.5 (found 0.3).
+    streamduel.errors.ParameterError: policy.alpha must be greater than 0.5 (found 0.3).
     """
 
     kind = "a finite number"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
+from streamduel.policies.base.parameter import Real
 from streamduel.preference.arrays import Floats
 from streamduel.preference.bounds import UpperBounds
+from streamduel.preference.counts import WinCounts
+from streamduel.preference.logarithm import ln
 from streamduel.preference.verdict import percent
 
 
@@ -37,28 +40,39 @@ def by_counts(
     return f"{what}; {candidates} of {len(arms)} rankers are not ruled out, and {met}."
 
 
-def by_upper_bounds(
-    bounds: UpperBounds, scale: float, pair: tuple[int, int], arms: Sequence[str]
-) -> str:
-    """A candidate against its strongest challenger: RUCB and its relatives.
+class ByUpperBounds:
+    """What RUCB and its relatives say: a candidate against its strongest challenger.
 
-    Args:
-        bounds: upper bounds of preferences.
-        scale: their present scale, α ln t.
-        pair: two different arms.
-        arms: the names of all arms.
+    Attributes:
+        alpha: the scale of the bounds is α ln t.
     """
-    candidates = bounds.possible_winners(scale).tolist()
-    champion, rival = max(
-        (pair, pair[::-1]),
-        key=lambda each: (each[0] in candidates, each[1] in bounds.challengers(each[0], scale)),
-    )
-    upper = min(1.0, bounds.against(champion, scale).item(rival))
-    return (
-        f"{arms[champion]} is one of {len(candidates)} rankers that may beat all others, and "
-        f"{arms[rival]} is its strongest challenger: by the upper bound, it may win "
-        f"{percent(upper)} of their duels."
-    )
+
+    alpha: Real
+    _bounds: UpperBounds
+    _counts: WinCounts
+
+    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
+        """As `Algorithm.explain`: by upper bounds."""
+        bounds, scale, pair = self._bounds, self._scale, (first, second)
+        candidates = bounds.possible_winners(scale).tolist()
+        champion, rival = max(
+            (pair, pair[::-1]),
+            key=lambda each: (each[0] in candidates, each[1] in bounds.challengers(each[0], scale)),
+        )
+        upper = min(1.0, bounds.against(champion, scale).item(rival))
+        return (
+            f"{arms[champion]} is one of {len(candidates)} rankers that may beat all others, and "
+            f"{arms[rival]} is its strongest challenger: by the upper bound, it may win "
+            f"{percent(upper)} of their duels."
+        )
+
+    def candidates(self) -> int:
+        """How many arms may be the Condorcet winner; 0 if none can be, as in a cycle."""
+        return len(self._bounds.possible_winners(self._scale))
+
+    @property
+    def _scale(self) -> float:
+        return self.alpha * ln(self._counts.duels + 1)
 
 
 def sampled_chance(wins: Floats, arm: int, rival: int) -> str:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.logs import ARMS
-from tests.unit.cli.commands import LOG, Streamduel, configure, inspected, lines, run
+from tests.unit.cli.commands import (
+    COMMAND,
+    LOG,
+    SECONDS,
+    Streamduel,
+    configure,
+    inspected,
+    lines,
+    run,
+)
 
 RAILS = {"control_arm": "bm25", "min_share": 0.1}
 CHANGES = {"experiments.search.decide_every": 9, "experiments.search.guardrails": RAILS}
@@ -296,3 +306,12 @@ def test_a_note_is_shown_with_its_actor(streamduel: Streamduel, folder: Path, fo
         "The running experiments are as configured.\n"
     )
     assert streamduel("replay", config).status == 0
+
+
+def test_standard_input_is_not_read(folder: Path) -> None:
+    config = configure(folder, {"source.path": "-", **CHANGES})
+    words = [*COMMAND, "control", "apply", str(config), "--yes"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as apply:
+        assert apply.wait(SECONDS) == 2  # standard input stays open
+        assert apply.stderr is not None
+        assert b"standard input, to which no record can be added" in apply.stderr.read()

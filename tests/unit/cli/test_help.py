@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from streamduel import __version__, policies
+from streamduel.cli import app
 from streamduel.cli.app import COMMANDS
 from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel, configure
 
@@ -183,3 +185,15 @@ def test_the_help_imports_no_command() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
+
+
+def test_other_errors_of_the_operating_system_do_not_blame_the_output(
+    streamduel: Streamduel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(app, "_group", lambda: refuse)
+    result = streamduel("policies")
+    assert (result.status, result.out) == (1, "")
+    assert result.err == "streamduel: the operating system reports: Too many open files.\n"

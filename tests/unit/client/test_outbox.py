@@ -201,3 +201,18 @@ def test_after_close_records_are_refused() -> None:
     box.close(PATIENCE)
     with pytest.raises(ClientError, match="closed"):
         box.put(message(0))
+
+
+def test_close_wakes_those_who_flush() -> None:
+    notebook = Notebook()
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    assert box.put(message(0))
+    assert notebook.entered.wait(PATIENCE)
+    flushed: list[bool] = []
+    flushing = threading.Thread(target=lambda: flushed.append(box.flush(2 * PATIENCE)))
+    flushing.start()
+    box.close(0.01)
+    flushing.join(PATIENCE)
+    assert flushed == [False]
+    notebook.gate.set()
