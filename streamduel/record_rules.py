@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, get_args
 
 from streamduel.errors import shortened, shown, similar
 from streamduel.records import (
+    MARKER,
     MAX_ACTION,
     MAX_COUNT,
     MAX_DOC,
@@ -258,9 +259,9 @@ def misfit(record: dict[str, Any], message: str) -> str:
                     f"segment['{name[:80]}'] must be {ALLOWED['segment[]']} "
                     f"(found {shown(value, json=True)})."
                 )
-    if path == "type" and found == "control_marker":
+    if path == "type" and found == MARKER:
         return (
-            "a 'control_marker' is written by streamduel itself, and this one names no record of "
+            f"a '{MARKER}' is written by streamduel itself, and this one names no record of "
             "source.control_topic."
         )
     if path == "type" and found in TYPES:

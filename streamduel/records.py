@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+MARKER: Final = "control_marker"
+"""The field `type` of streamduel's own records, at whose place a control record takes effect."""
+
 MAX_NAME: Final = 256
 """Characters of a record's id, an experiment's name and an arm's name."""
 MAX_DOC: Final = 1024

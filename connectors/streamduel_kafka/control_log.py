@@ -22,10 +22,9 @@ import msgspec
 import structlog
 from kafka import TopicPartition, errors
 
-from streamduel.checksum import checksum
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
+from streamduel.control_markers import Marker, digest, marker_in
 from streamduel.errors import ConnectorError, control_topic_cut_off
-from streamduel.records import Rejected
 from streamduel_kafka.client import (
     METADATA_SECONDS,
     ConsumerOptions,
@@ -56,36 +55,6 @@ READER: Final = ConsumerOptions(client_id="streamduel-control", metadata_seconds
 WRITER: Final = ProducerOptions(
     client_id="streamduel-markers", seconds=120.0, block_seconds=ASK_SECONDS
 )
-
-_BEGINNING: Final = b'{"type":"control_marker"'
-
-
-class Marker(msgspec.Struct, tag_field="type", tag="control_marker", frozen=True):
-    """A record of the click log: the control record at `control_offset` takes effect here."""
-
-    id: str
-    experiment: str
-    control_offset: int
-    digest: str
-
-
-_decode: Final = msgspec.json.Decoder(Marker).decode
-
-
-def digest(value: bytes | Rejected | None) -> str:
-    """The digest of a control record that its marker has."""
-    return checksum(value if isinstance(value, bytes) else b"")
-
-
-def marker_in(record: LogRecord) -> Marker | None:
-    """The marker that a record of the click log is; None if it is none."""
-    value = record.value
-    if not isinstance(value, bytes) or not value.startswith(_BEGINNING):
-        return None
-    try:
-        return _decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 @dataclass

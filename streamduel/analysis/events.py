@@ -21,7 +21,7 @@ from streamduel.analysis.refusing import LIMITS
 from streamduel.analysis.row_counts import check_row_counts
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
-from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
+from streamduel.records import MARKER, MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
 
 MAX_RANKS: Final = LIMITS.max_ranks
 """Ranks of a list and clicks on it."""
@@ -174,7 +174,7 @@ def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) ->
         rows += f" WHERE NOT ({' OR '.join(ignored)})"
     if source.kind == "flat":
         return _without_nothing(source, rows)
-    return f"SELECT * FROM ({rows}) WHERE type IS DISTINCT FROM 'control_marker'" if own else rows
+    return f"SELECT * FROM ({rows}) WHERE type IS DISTINCT FROM '{MARKER}'" if own else rows
 
 
 def _values(kind: str, own: bool, factor: float, default: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from streamduel.config import LoadedConfig
 from streamduel.connector import LogRecord
+from streamduel.control_markers import marker_in
 from streamduel.diagnosis import Finding, Grade
 from streamduel.doctor.fold import fold, open_task
 from streamduel.errors import counted, shortened
@@ -196,9 +197,9 @@ def _is_left_out(decoder: RecordDecoder, record: LogRecord, following: int) -> b
     It may have taken effect already, before the next offset of the snapshot; or the settings that
     it applies may fit only to others that `open_task` leaves out.
     """
-    value: Any = record.value
-    if isinstance(value, bytes) and b'"control_marker"' in value:
+    if marker_in(record) is not None:
         return True
+    value: Any = record.value
     try:
         actions = {it.action for it in decoder.events(value) if isinstance(it, Control)}
     except (Rejected, Ignored):

@@ -16,9 +16,9 @@ import yaml
 from kafka import KafkaProducer
 
 from streamduel.config import load
+from streamduel.control_markers import Marker, digest
 from streamduel.service import serve
 from streamduel.testing import duel, encode
-from streamduel_kafka.control_log import Marker, digest
 from tests.broker.fixture import Broker, Topics
 from tests.faults.kafka_runs import PARTITIONS, Run, configure, read
 from tests.faults.processes import Killer, fork, inspect, streamduel

@@ -11,12 +11,13 @@ from kafka import TopicPartition, errors
 from structlog.typing import EventDict
 
 from streamduel.connector import ControlMarker, LogRecord
+from streamduel.control_markers import Marker, digest
 from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
 from streamduel.testing import Record
 from streamduel_kafka import control_log
 from streamduel_kafka.client import ConsumerOptions
-from streamduel_kafka.control_log import ControlLog, Marker, digest
+from streamduel_kafka.control_log import ControlLog
 from streamduel_kafka.settings import SourceSettings
 
 AT = TopicPartition("control", 0)

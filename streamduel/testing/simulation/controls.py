@@ -6,15 +6,14 @@ Nothing is in a transaction: a marker may be lost, come late, or be written twic
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
-from streamduel.records import Rejected
+from streamduel.control_markers import Marker, digest, marker_in
 from streamduel.testing.simulation.cluster import NotReady
 from streamduel.testing.simulation.network import Network, Unreachable
 
@@ -22,42 +21,16 @@ if TYPE_CHECKING:
     from streamduel.testing.records import Record
 
 
-class Marker(msgspec.Struct, tag_field="type", tag="control_marker", frozen=True):
-    """A record of the click log: the control record at `control_offset` takes effect here."""
-
-    id: str
-    control_offset: int
-    digest: str
-
-
-_BEGINNING: Final = b'{"type":"control_marker"'
-_decode: Final = msgspec.json.Decoder(Marker).decode
-
-
 def marker_of(control: ControlRecord, id_: str) -> bytes:
     """The marker of a control record."""
-    return msgspec.json.encode(Marker(id_, control.offset, _digest(control.value)))
-
-
-def _digest(value: bytes | Rejected | None) -> str:
-    return hashlib.sha256(value if isinstance(value, bytes) else b"").hexdigest()
-
-
-def marker_in(record: LogRecord) -> Marker | None:
-    """The marker that a record of the click log is; None if it is none."""
-    value = record.value
-    if not isinstance(value, bytes) or not value.startswith(_BEGINNING):
-        return None
-    try:
-        return _decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    marker = Marker(id_, "", control.offset, digest(control.value))  # of any experiment
+    return msgspec.json.encode(marker)
 
 
 def is_marker_of(marker: Marker, controls: Sequence[ControlRecord]) -> bool:
     """Whether a marker names a record of the control topic; offsets there count from 0."""
     offset = marker.control_offset
-    return 0 <= offset < len(controls) and marker.digest == _digest(controls[offset].value)
+    return 0 <= offset < len(controls) and marker.digest == digest(controls[offset].value)
 
 
 def resolved(

@@ -29,7 +29,9 @@ POLICIES: Final[tuple[dict[str, Any], ...]] = (
     {"name": "scb"},
 )
 
-FORGED: Final = b'{"type":"control_marker","id":"m","control_offset":0,"digest":"0"}'
+FORGED: Final = (
+    b'{"type":"control_marker","id":"m","experiment":"","control_offset":0,"digest":"0"}'
+)
 
 JUNK: Final = (
     Rejected("too_large", "the batch at offsets 0 to 9 is too large."),
