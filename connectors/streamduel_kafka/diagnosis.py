@@ -52,15 +52,19 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
         return Diagnosis([Finding("broker", "failed", str(error))], reachable=False)
     servers = ",".join(source.bootstrap_servers)
     findings = [Finding("broker", "fine", f"Kafka answers at {servers}.")]
+    missing: dict[str, str] = {}
     with topics:
-        findings += _topics(topics, source, sink, snapshots, creates=creates)
+        findings += _topics(topics, source, sink, snapshots, missing if creates else None)
     findings += _codecs()
     elsewhere: Mapping[str, Sequence[bytes]] = {}
     committed: Mapping[int, CommittedOffset] = {}
     try:
         admin = group_admin(source)
         try:
-            findings.append(_group(admin, source))
+            group, members = _group(admin, source)
+            if members:
+                findings = [_deleted(it, missing) for it in findings]
+            findings.append(group)
             committed = _committed(admin, source)
             findings.append(_transactions(admin, source))
             named = {source.topic, source.control_topic, sink.assignments, sink.dead_letters}
@@ -87,10 +91,17 @@ def _topics(
     source: SourceSettings,
     sink: SinkSettings,
     snapshots: SnapshotSettings,
-    *,
-    creates: bool,
+    missing: dict[str, str] | None,
 ) -> Iterator[Finding]:
-    """One finding for each topic: existence, rights, partitions and clean-up policy."""
+    """One finding for each topic: existence, rights, partitions and clean-up policy.
+
+    Args:
+        topics: asks the broker.
+        source: which topics.
+        sink: which topics.
+        snapshots: which topics.
+        missing: gets the topics that `streamduel run` creates, by setting; None if it creates none.
+    """
     partitions: int | None = None
 
     def log() -> str:
@@ -117,12 +128,12 @@ def _topics(
         found = topics.require_snapshots(snapshots.topic, partitions)
         return f"is compacted, has {counted(found, 'partition')} and can be read"
 
-    yield _tried("source.topic", source.topic, log, creates=creates)
+    yield _tried("source.topic", source.topic, log, missing)
     if source.control_topic is not None:
-        yield _tried("source.control_topic", source.control_topic, control, creates=creates)
-    yield _tried("sink.assignments", sink.assignments, assignments, creates=creates)
-    yield _tried("sink.dead_letters", sink.dead_letters, dead_letters, creates=creates)
-    yield _tried("snapshots.topic", snapshots.topic, state, creates=creates)
+        yield _tried("source.control_topic", source.control_topic, control, missing)
+    yield _tried("sink.assignments", sink.assignments, assignments, missing)
+    yield _tried("sink.dead_letters", sink.dead_letters, dead_letters, missing)
+    yield _tried("snapshots.topic", snapshots.topic, state, missing)
     for topic, compression in topics.unbounded.items():
         yield Finding(
             "decompression", "warning",
@@ -131,15 +142,29 @@ def _topics(
         )  # fmt: skip
 
 
-def _tried(name: str, topic: str, check: Callable[[], str], *, creates: bool) -> Finding:
+def _tried(
+    name: str, topic: str, check: Callable[[], str], missing: dict[str, str] | None
+) -> Finding:
     try:
         return Finding(name, "fine", f"'{topic}' {check()}.")
     except MissingError as error:
-        if not creates:
+        if missing is None:
             return Finding(name, "failed", str(error))
+        missing[name] = topic
         return Finding(name, "fine", f"'{topic}' does not exist yet; `streamduel run` creates it.")
     except ConnectorError as error:
         return Finding(name, "failed", str(error))
+
+
+def _deleted(finding: Finding, missing: Mapping[str, str]) -> Finding:
+    """The finding about a topic, where processes run that created or read it at their start."""
+    topic = missing.get(finding.name)
+    if topic is None:
+        return finding
+    found = f"'{topic}' does not exist, although processes run: it was deleted."
+    if not finding.name.startswith("source."):
+        found += " Restart them: `streamduel run` creates it at its start."
+    return finding._replace(verdict="failed", sentence=found)
 
 
 def _codecs() -> Iterator[Finding]:
@@ -171,24 +196,26 @@ def _answer(ask: Callable[[], Answer]) -> Answer:
         time.sleep(PAUSE_SECONDS)
 
 
-def _group(admin: PythonAdmin, source: SourceSettings) -> Finding:
+def _group(admin: PythonAdmin, source: SourceSettings) -> tuple[Finding, int]:
+    """Whether processes read the click log, and how many."""
     name, group = "source.group", source.group
     try:
         members = len(_answer(lambda: admin.members(group)))
     except errors.GroupAuthorizationFailedError as error:
         refusal = Rights(source.client_settings, group).refused(error, "Read")
-        return Finding(name, "failed", str(refusal))
+        return Finding(name, "failed", str(refusal)), 0
     except errors.KafkaError as error:
-        return Finding(name, "unknown", f"'{group}' cannot be described: {reason(error)}.")
+        found = f"'{group}' cannot be described: {reason(error)}."
+        return Finding(name, "unknown", found), 0
     if members == 0:
         found = f"no process is in the group '{group}': nothing reads the click log at present."
-        return Finding(name, "warning", found)
+        return Finding(name, "warning", found), 0
     found = (
         f"{'1 process' if members == 1 else f'{members} processes'} of the group '{group}' "
         f"{'reads' if members == 1 else 'read'} the click log; one that has stopped counts until "
         "its session times out."
     )
-    return Finding(name, "fine", found)
+    return Finding(name, "fine", found), members
 
 
 def _committed(admin: PythonAdmin, source: SourceSettings) -> dict[int, CommittedOffset]:

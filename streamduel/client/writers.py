@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +41,13 @@ MAX_PAUSE: Final = 15.0
 
 GRACE_SECONDS: Final = 1.0
 """After the timeout of `close`, for the thread to notice it."""
+
+EXIT_SECONDS: Final = 2.0
+"""For the buffer of an outbox that was not closed, at the end of the program: a write takes
+milliseconds, and a program that ends should not hang."""
+
+SETTLE_SECONDS: Final = 0.01
+"""Until an append of another process is complete; it takes microseconds."""
 
 Record = Click | Duel | Impression | Interleaving
 
@@ -95,11 +104,18 @@ class FileWriter:
 
     def write(self, messages: Sequence[Message]) -> Written:
         """Append messages; those that a full disk cuts off are retried, on a line of their own."""
-        size = os.fstat(self._file).st_size
-        torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
+        torn = self._is_torn()
         text = b"\n" * torn + b"".join(message.value + b"\n" for message in messages)
         written = os.write(self._file, text)
         return Written(messages[text.count(b"\n", 0, written) - torn :])
+
+    def _is_torn(self) -> bool:
+        """Whether the last line has no end, and no other process is writing it."""
+        size = os.fstat(self._file).st_size
+        if size == 0 or os.pread(self._file, 1, size - 1) == b"\n":
+            return False
+        time.sleep(SETTLE_SECONDS)
+        return os.fstat(self._file).st_size == size
 
     def close(self) -> None:
         """Close the file."""
@@ -159,6 +175,8 @@ class Outbox:
         self._expired = threading.Event()  # the timeout of `close` is over
         self._thread = threading.Thread(target=self._run, name="streamduel-outbox", daemon=True)
         self._thread.start()
+        self._process = os.getpid()
+        atexit.register(self._exit)
 
     def put(self, message: Message) -> bool:
         """Buffer a record; whether there was room. ClientError: the outbox is closed."""
@@ -189,6 +207,7 @@ class Outbox:
                 return
             self._closing = True
             self._changed.notify_all()
+        atexit.unregister(self._exit)
         self._thread.join(timeout)
         self._expired.set()
         self._thread.join(GRACE_SECONDS)
@@ -199,6 +218,11 @@ class Outbox:
             self._changed.notify_all()
         if lost:
             log.error("%d records of the event log could not be written in time", lost)
+
+    def _exit(self) -> None:
+        """Write the buffer at the end of the program; a forked process has no thread that could."""
+        if os.getpid() == self._process:
+            self.close(EXIT_SECONDS)
 
     def _run(self) -> None:
         pause = FIRST_PAUSE

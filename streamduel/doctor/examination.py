@@ -26,6 +26,11 @@ NO_SNAPSHOTS: Final = (
     "there are none yet; `streamduel run` starts at the beginning of the click log."
 )
 
+DELETED: Final = (
+    "the snapshots were made from a click log that no longer exists: restore it; or create it, and "
+    "continue from its beginning with 'streamduel repair new-log CONFIG'."
+)
+
 
 def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]:
     """Check everything that a configuration names; writes nothing, and owns no partition.
@@ -40,13 +45,17 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
     if not diagnosis.reachable:
         return
     saved: dict[int, snapshot_reading.Saved] = {}
+    missing = False
     try:
         sample = read_newest(loaded)
     except StreamduelError as error:
-        if not _is_created_by_run(error):
+        missing = _is_created_by_run(error)
+        if not missing:
             yield Finding("records", "failed", str(error))
         sample = Sample()
     unread = yield from _snapshots(loaded, sample, saved)
+    if missing and saved:
+        yield Finding("click log", "failed", DELETED)
     if not unread:
         yield from _committed(diagnosis.committed, saved)
     yield from check_controls(loaded, saved)

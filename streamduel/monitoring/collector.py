@@ -116,12 +116,18 @@ class Metrics(Observer):
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
         """The work of these partitions has become visible; the commit took that long."""
         self._turned_at = self._clock()  # first: the process is healthy even if the rest fails
-        self._replace(commit_seconds=self._figures.commit_seconds.plus(seconds))
+        self._replace(refused=0, commit_seconds=self._figures.commit_seconds.plus(seconds))
         self._view(tasks)
 
     def fenced(self) -> None:
         """A commit failed."""
-        self._replace(fenced=True, commit_failures=self._figures.commit_failures + 1)
+        figures = self._figures
+        self._replace(
+            fenced=True,
+            refused=figures.refused + 1,
+            refused_at=self._clock(),
+            commit_failures=figures.commit_failures + 1,
+        )
 
     def lagging(self, lags: Mapping[int, int]) -> None:
         """The lag of each partition."""

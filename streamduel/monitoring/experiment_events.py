@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import structlog
 
 from streamduel.connector import PartitionCommit
@@ -118,7 +119,8 @@ class ExperimentEvents(Observer):
         """Log the control records that took effect, each with its actor."""
         for commit in commits:
             for control in commit.controls:
-                fields = {name: getattr(control, name) for name in ACTION_FIELDS[control.action]}
+                values = msgspec.json.decode(msgspec.json.encode(control))  # settings are raw JSON
+                fields = {name: values.get(name) for name in ACTION_FIELDS[control.action]}
                 log.info(
                     "control applied", experiment=control.experiment, action=control.action,
                     **fields, actor=control.actor, id=control.id,

@@ -15,6 +15,10 @@ MAX_SILENT_SECONDS: Final = 60.0
 some 15 seconds. After 60 s the Kafka group has reassigned the partitions (the connector's
 `max_poll_interval_ms`), so a restart costs nothing more."""
 
+REFUSED_SECONDS: Final = 60.0
+"""How long two refused commits in a row count for readiness: refused again and again, a commit is
+repeated every 15 to 30 s; without records there is nothing to commit, and nothing wrong."""
+
 MAX_WAIT_SECONDS: Final = 4.0
 """An idle runner completes five polls a second, and a commit takes 0.1 s. It is judged when it is
 asked for, so a commit that a broker does not answer shows within five seconds."""
@@ -61,6 +65,8 @@ class Figures:
         connected: whether the click log is reachable.
         fenced: whether the last commit was refused, and its partitions have been neither restored
             nor lost since.
+        refused: how many commits were refused since one succeeded.
+        refused_at: when the last one was.
         partitions: the partitions of this process that are restored.
         restoring: those whose state is being read.
         lags: records not yet folded, by partition, where known.
@@ -78,6 +84,8 @@ class Figures:
     turned_at: float = 0.0
     connected: bool = False
     fenced: bool = False
+    refused: int = 0
+    refused_at: float = 0.0
     partitions: Mapping[int, PartitionView] = field(default_factory=dict)
     restoring: frozenset[int] = frozenset()
     lags: Mapping[int, int] = field(default_factory=dict)
@@ -129,6 +137,10 @@ class Figures:
             )
         elif not self.partitions:
             reasons.append("no partition is assigned to this process.")
+        elif self.refused > 1 and self.now - self.refused_at < REFUSED_SECONDS:
+            reasons.append(
+                f"the last {self.refused} commits were refused; the application log has the reason."
+            )
         for view in self.experiments():
             if view.fallback is not None:
                 arm, allowed = view.fallback

@@ -150,6 +150,42 @@ def test_a_missing_topic_fails(kafka: Broker, topics: Topics, tmp_path: Path) ->
     assert (log["verdict"], "does not exist" in log["sentence"]) == ("failed", True)
 
 
+def test_topics_that_were_deleted_fail(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics, {"create_topics": True},
+        experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    send(kafka, run.log, 20)
+    service = Service(run.config, tmp_path / "service.log")
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while "are intact" not in checks(run)["snapshots"][1]:
+            assert time.monotonic() < deadline, service.tail()
+            time.sleep(0.1)
+        _delete(run, run.dead_letters)
+        verdict, sentence = checks(run)["sink.dead_letters"]
+        assert verdict == "failed"
+        assert "it was deleted. Restart them: `streamduel run` creates it" in sentence
+        assert service.stop() == 0
+    finally:
+        service.kill()
+    _delete(run, run.log)
+    done = streamduel("doctor", run.config, "--json")
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["works"]) == (1, False)
+    failed = {it["name"]: it["sentence"] for it in answer["checks"] if it["verdict"] == "failed"}
+    assert "were made from a click log that no longer exists" in failed["click log"]
+
+
+def _delete(run: Run, topic: str) -> None:
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        admin.delete_topics([topic])
+        deadline = time.monotonic() + PATIENCE
+        while admin.describe_topics([topic])[0]["error_code"] == 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
 def test_a_wrong_broker_is_told_within_seconds(topics: Topics, tmp_path: Path) -> None:
     run = configure(
         tmp_path / "run", "127.0.0.1:1", "clicks", topics, {},

@@ -1,10 +1,13 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from streamduel.client import ClientError
 from streamduel.client.writers import FileWriter, Message, Written
+from tests.unit.client.bed import PATIENCE
 
 ONE, TWO, THREE = (Message(b"search", text) for text in (b"one", b"two", b"three"))
 
@@ -65,3 +68,31 @@ def test_a_file_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     assert str(refused.value) == (
         f"the file {path} cannot be written to: No such file or directory."
     )
+
+
+def test_a_line_that_another_process_is_writing_is_not_torn(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_bytes(b'{"half')
+
+    def other(_seconds: float) -> None:
+        with path.open("ab") as file:
+            file.write(b'": 1}\n')
+
+    monkeypatch.setattr("streamduel.client.writers.time.sleep", other)
+    writer = FileWriter(path)
+    writer.write([Message(b"search", b"{}")])
+    writer.close()
+    assert path.read_bytes() == b'{"half": 1}\n{}\n'
+
+
+def test_a_program_that_ends_writes_its_buffer(path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from streamduel.client import EventLog\n"
+        "log = EventLog.to_file(sys.argv[1])\n"
+        "for number in range(1000):\n"
+        "    log.click('search', f'i-{number}', rank=0)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, timeout=PATIENCE)
+    assert path.read_bytes().count(b"\n") == 1000

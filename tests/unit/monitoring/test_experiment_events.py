@@ -70,6 +70,14 @@ def test_a_control_record_is_logged_with_its_actor(logged: list[EventDict]) -> N
     ]
 
 
+def test_applied_settings_are_logged_as_values(logged: list[EventDict]) -> None:
+    search = Experiment(logged)
+    settings = {"decide_every": 5, "stop": {"confidence": 0.9}}
+    fold(search.task, control("apply", settings=settings))
+    search.observer.published([search.task.take_commit()])
+    assert [(line["action"], line["settings"]) for line in logged] == [("apply", settings)]
+
+
 def test_every_change_is_logged_once(logged: list[EventDict]) -> None:
     search = Experiment(logged)
     assert search.events(*duels("search", 0, "x", "y", "aaa")) == []

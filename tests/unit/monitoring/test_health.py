@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from streamduel.monitoring.collector import Metrics
-from streamduel.monitoring.figures import MAX_SILENT_SECONDS, MAX_WAIT_SECONDS
+from streamduel.monitoring.figures import MAX_SILENT_SECONDS, MAX_WAIT_SECONDS, REFUSED_SECONDS
 from streamduel.stream.runner import Runner
 from streamduel.testing import END_OF_POLL, Broker, Record, duel
 from tests.unit.monitoring.fold import STREAM_TIME, Clock, commit, config, duels, fold, task
@@ -147,6 +147,27 @@ def test_not_ready_from_fencing_to_restore(metrics: Metrics) -> None:
     metrics.fenced()
     assert metrics.figures.why_not_ready() == [REFUSED]
     gain(metrics, 1)
+    assert metrics.figures.why_not_ready() == []
+
+
+def test_not_ready_while_commits_are_refused_again_and_again(
+    metrics: Metrics, clock: Clock
+) -> None:
+    metrics.connection(source=True)
+    restored = task(config({"search": ("x", "y")}))
+    commit(metrics, restored)
+    for refused in (1, 2, 3):
+        metrics.fenced()
+        metrics.restored(restored)
+        reason = f"the last {refused} commits were refused; the application log has the reason."
+        assert metrics.figures.why_not_ready() == ([reason] if refused > 1 else [])
+    clock.now += REFUSED_SECONDS
+    metrics.turned()
+    assert metrics.figures.why_not_ready() == []
+    metrics.fenced()
+    metrics.restored(restored)
+    assert len(metrics.figures.why_not_ready()) == 1
+    metrics.committed([], 0.1)
     assert metrics.figures.why_not_ready() == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from streamduel.connector import Snapshot
+from streamduel.control_markers import Marker
 from streamduel.policies.base.generator import Generator
 from streamduel.stream import repair_commits, snapshot_reading
 from streamduel.stream.control_order import ControlOrder
@@ -16,7 +17,7 @@ from streamduel.stream.recovery import Recovery
 from streamduel.stream.snapshot import PartitionEntry
 from streamduel.stream.task import PartitionTask
 from streamduel.testing.simulation.cluster import Cluster, NotReady
-from streamduel.testing.simulation.controls import Marker, SimulatedControls
+from streamduel.testing.simulation.controls import SimulatedControls
 from streamduel.testing.simulation.instance import (
     RETRY_SECONDS,
     SimulatedOutlet,
