@@ -152,8 +152,8 @@ def test_a_missing_topic_fails(kafka: Broker, topics: Topics, tmp_path: Path) ->
 
 def test_topics_that_were_deleted_fail(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     run = configure(
-        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics, {"create_topics": True},
-        experiments={"search": {"arms": ARMS}},
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics,
+        {"create_topics": True}, experiments={"search": {"arms": ARMS}},
     )  # fmt: skip
     send(kafka, run.log, 20)
     service = Service(run.config, tmp_path / "service.log")
