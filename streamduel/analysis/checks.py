@@ -29,6 +29,15 @@ CONTENT: Final = ("a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clic
 SERIOUS: Final = 0.1
 """The share of records whose loss may change the result."""
 
+FEW: Final = 100
+"""Records without an id that may be equal by chance."""
+
+MAX_TIMES: Final = 10
+"""How often a log may be in its export, at most; records of one day are equal more often."""
+
+SAMPLE: Final = 100_000
+"""Records without an id that are compared, about, those of some moments."""
+
 
 class Facts(NamedTuple):
     """What the checks of one experiment look at."""
@@ -168,6 +177,8 @@ def _joined(engine: Engine, facts: Facts) -> Check:
         return _within(engine, facts)
     share = (late + unjoined) / (joined + late + unjoined)
     advice = "Check whether all lists are in the log, and whether --join-window-ms is long enough."
+    if late > joined:
+        advice += " Clocks or time zones of lists and clicks may differ."
     if late and _twice(engine):
         advice = "Lists have clicks of their own; leave out their column of clicks, or these rows."
     return _judged(
@@ -252,6 +263,11 @@ def _duplicates(engine: Engine, facts: Facts) -> Check:
     sentence = f"{duplicates:,} of {total:,} records repeat an id ({share:.1%}); each counts once."
     if without_id:
         unnoticed = f"{counted(without_id, 'record')} without an id may be repeated unnoticed."
+        if times := _repeated(engine, facts.experiment, without_id):
+            again = f"Nearly all records without an id are there {times} times, at the same moment"
+            return Check(
+                "duplicates", "warning", f"{again}: leave out the rows that repeat others."
+            )
         if without_id + facts.tallies["dead_letter"] >= total:
             return Check("duplicates", "unknown", unnoticed)
         sentence = f"{sentence} {unnoticed}"
@@ -263,6 +279,31 @@ def _duplicates(engine: Engine, facts: Facts) -> Check:
     if share > SERIOUS:
         return Check("duplicates", "warning", f"{sentence} {advice}")
     return Check("duplicates", "fine", sentence)
+
+
+def _repeated(engine: Engine, experiment: str, records: int) -> int:
+    """How often the log has nearly every record without an id; 0 if that differs, or is once.
+
+    Equal records happen, such as two ties of a pair in one second, but not equally often.
+    """
+    if records < FEW:
+        return 0
+    found = engine.rows(
+        f"""
+        WITH records AS (
+            SELECT hash({", ".join(CONTENT)}, ts, client, query) AS content FROM events
+            WHERE key IS NULL AND problem IS NULL AND ts IS NOT NULL
+                AND hash(ts) % {1 + records // SAMPLE} = 0
+                AND coalesce(experiment, {quoted(experiment)}) = {quoted(experiment)}
+        ), contents AS (SELECT count(*) AS times FROM records GROUP BY content)
+        SELECT times, sum(times) / sum(sum(times)) OVER () AS share
+        FROM contents GROUP BY times ORDER BY share DESC LIMIT 1
+        """
+    )
+    if not found:
+        return 0
+    times, share = found[0]
+    return int(times) if 1 < times <= MAX_TIMES and share > 1 - SERIOUS else 0
 
 
 def _lost_by_id(engine: Engine, experiment: str) -> int:

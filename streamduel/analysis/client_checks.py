@@ -10,6 +10,9 @@ from streamduel.errors import counted, readable
 from streamduel.preference.verdict import LEVEL, at_least
 from streamduel.stream.client_cap import DOMINATED
 
+SKEWED: Final = 5
+"""How many times the duels of the average client the busiest one has where a few may decide."""
+
 OUTLANDISH: Final = 50
 """A client with so many times the median number of duels is no usual user, if it has `MANY`."""
 
@@ -74,12 +77,14 @@ def dependence(engine: Engine, finding: Finding, clients: Clients) -> Check:
         return Check(name, "fine", f"{sentence} None has two duels of one pair.")
     more = f" {_listed(others)} may name them instead: --map client={others[0]}." if others else ""
     if clients.confidence_of_duels >= LEVEL > finding.confidence:
+        few = clients.busiest * clients.clients > SKEWED * clients.duels
+        why = "a few clients make the difference" if few else "clients repeat themselves"
         return Check(
             name,
             "warning",
             f"{sentence} As independent duels they would give"
             f" {at_least(clients.confidence_of_duels)} confidence, with clients as the unit"
-            f" {at_least(finding.confidence)}: a few clients make the difference.{more}",
+            f" {at_least(finding.confidence)}: {why}.{more}",
         )
     return Check(name, "fine", f"{sentence} Clients are the unit of the confidence.")
 

@@ -197,6 +197,9 @@ def _local(path: Path, folder: Path) -> File:
     for magic, (kind, advice) in OTHERS.items():
         if head.startswith(magic):
             raise StreamduelError(f"'{path}' is {kind}; {advice}.")
+    if head[8:12] == b"DUCK":  # behind a checksum
+        sql = "ATTACH 'FILE' AS db; SELECT * FROM db.TABLE"
+        raise StreamduelError(f"'{path}' is a DuckDB database; read it with --sql \"{sql}\".")
     compression: Compression = "none"
     if head.startswith(b"\x1f\x8b"):
         compression, head = "gzip", _gunzipped(path, head)

@@ -166,7 +166,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
              *(it + of for of in ("rank", "position")
                        for it in ("result", "doc", "document", "item", "product", "listing",
                                   "display", "serp"))),
-    "doc": ("doc", "docid", "document", "documentid", "item", "itemid", "clickeddoc", "objectid"),
+    "doc": ("doc", "docid", "document", "documentid", "item", "itemid", "clickeddoc", "objectid",
+            "productid", "sku", "listingid"),
     "action": ("action", "clickaction", "clicktype", "event", "eventtype", "actionname",
                "type"),
     "id": ("id", "impressionid", "eventid", "recordid", "uuid", "guid", *LIST_IDS, "duelid",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from streamduel.analysis.counting import Part, Rules, count
 from streamduel.analysis.engine import Engine, quoted
@@ -101,7 +102,7 @@ def judge_segments(
     for part in sorted(counted, key=_order):
         kind, name = segments[part.segment or 0]
         judged = Judged(counted[part][credit], rules, looks[part.experiment])
-        if judged.duels:
+        if judged.duels > judged.counts.alone:
             found.setdefault(part.experiment, {}).setdefault(kind, {})[name] = judged
     return found
 
@@ -113,9 +114,12 @@ def _order(part: Part) -> tuple[str, int]:
 def findings_of(
     segments: Mapping[str, Mapping[str, Judged]], arms: Sequence[str]
 ) -> dict[str, dict[str, Finding]]:
-    """The findings of one experiment's segments."""
+    """The findings of one experiment's segments: of duels of two arms, as the service counts."""
     return {
-        kind: {name: judged.finding(arms) for name, judged in of_kind.items()}
+        kind: {
+            name: structs.replace(judged.finding(arms), duels=judged.duels - judged.counts.alone)
+            for name, judged in of_kind.items()
+        }
         for kind, of_kind in segments.items()
     }
 

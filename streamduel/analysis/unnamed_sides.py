@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name
+from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
 from streamduel.analysis.meanings import check_names
-from streamduel.analysis.names import OF_SIDES, PLACES
+from streamduel.analysis.names import OF_SIDES, PLACES, SIDES_A, SIDES_B
 from streamduel.errors import ConfigurationError
 from streamduel.section import MAX_ARMS
 
@@ -17,9 +18,10 @@ MAX_UNNAMED: Final = 50
 
 
 def sides(engine: Engine, source: Source) -> tuple[str, str]:
-    """The two arms of a log that does not name them in columns: those of `teams` or `winner`.
+    """The two arms of a log that does not name them in columns.
 
-    They are called what the log calls them, such as `control` and `treatment`.
+    They are called what the log calls them in `teams`, `winner`, or in the names of columns such as
+    `control_clicks`.
 
     Raises:
         ConfigurationError: there are more than two, or they may be in other columns.
@@ -29,7 +31,7 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
     if field is None:
         if OF_SIDES & fields.keys():
             _check_unnamed(engine, source)
-        return "a", "b"
+        return _named_by_columns(fields)
     text = table.text(fields[field])
     values = f"unnest(entries({text}))" if field == "teams" else text
     found = engine.rows(
@@ -56,6 +58,23 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
         f"{name(fields[field])} of '{table.where}' names {', '.join(names)}; with other than two "
         "rankers, name the columns of the two in each row: --map a=COLUMN --map b=COLUMN."
     )
+
+
+def _named_by_columns(fields: Mapping[str, str]) -> tuple[str, str]:
+    """The arms that the columns of the sides name, as `control_clicks` and `treatment_clicks` do.
+
+    >>> _named_by_columns({"clicks_a": "control_clicks", "clicks_b": "treatment_clicks"})
+    ('control', 'treatment')
+    >>> _named_by_columns({"clicks_a": "clicks_left", "clicks_b": "clicks_right"})
+    ('a', 'b')
+    """
+    named = {}
+    for side, words in (("a", SIDES_A), ("b", SIDES_B)):
+        columns = [plain(fields[it]) for it in OF_SIDES & fields.keys() if it.endswith(f"_{side}")]
+        found = [it for it in words if it not in PLACES and any(it in each for each in columns)]
+        named[side] = found[0] if found else None
+    a, b = named["a"], named["b"]
+    return ("a", "b") if a is None or b is None else (a, b)
 
 
 def _check_unnamed(engine: Engine, source: Source) -> None:

@@ -196,7 +196,10 @@ def _outputs(
 def _preferences(source: _Source, seed: int) -> Any:
     """The preference matrix, from its file or drawn from the seed."""
     if (source.matrix is None) == (source.environment is None):
-        raise ConfigurationError("a simulation needs either --matrix FILE or --environment NAME.")
+        both = "" if source.matrix is None else ", not both"
+        raise ConfigurationError(
+            f"a simulation needs either --matrix FILE or --environment NAME{both}."
+        )
     if source.matrix is not None:
         if source.arms is not None or source.gap is not None:
             raise ConfigurationError("--arms and --gap go with --environment, not with --matrix.")

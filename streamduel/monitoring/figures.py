@@ -119,10 +119,13 @@ class Figures:
             f"(allowed: {MAX_SILENT_SECONDS:.0f} s).",
         )
 
-    def why_not_ready(self) -> Sequence[str]:
+    def why_not_ready(self, only: str | None = None) -> Sequence[str]:
         """Why no records are folded; empty if they are, or would be if there were any.
 
         An experiment with a fallback must receive records, too.
+
+        Args:
+            only: the experiment whose silence counts; None: that of any.
         """
         reasons = [*(self.why_not_live() or self._waits())]
         if not self.connected:
@@ -142,7 +145,7 @@ class Figures:
                 f"the last {self.refused} commits were refused; the application log has the reason."
             )
         for view in self.experiments():
-            if view.fallback is not None:
+            if view.fallback is not None and only in {None, view.name}:
                 arm, allowed = view.fallback
                 idle = self.now - view.last_record_at
                 if idle > allowed:

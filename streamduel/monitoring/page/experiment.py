@@ -175,7 +175,7 @@ def experiment_page(
         checks=checks(view, figures, partition),
         timeline=view.timeline[::-1],
         dead_letters=own[:MAX_SHOWN_DEAD_LETTERS],
-        warnings=figures.why_not_ready(),
+        warnings=figures.why_not_ready(view.name),
     )
 
 

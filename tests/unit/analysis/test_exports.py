@@ -295,3 +295,47 @@ def test_fields_that_no_path_can_name_do_not_matter(tmp_path: Path) -> None:
     odd = {'x"y': {"a": 1}, "": {"b": 1}, "x\\y": {"c": 1}, "note": "{", "empty": {}}
     rows = [{"k": r["id"], "meta": {"a": r["a"], "b": r["b"]}, "winner": winner(r)} for r in ROWS]
     check(only(json_lines(tmp_path / "x.json", [{**rows[0], **odd}, *rows[1:]])))
+
+
+@pytest.mark.parametrize("column", ["{}_clicks", "{}_won", "wins_{}"])
+def test_the_names_of_columns_name_the_sides(tmp_path: Path, column: str) -> None:
+    names = column.format("treatment"), column.format("control")
+    lines = [",".join(names), *("1,0" for _ in range(70)), *("0,1" for _ in range(30))]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(lines) + "\n")
+    found = only(path)
+    assert found.arms == ["control", "treatment"]
+    assert (found.champion, found.pairs[0].wins_a, found.pairs[0].wins_b) == ("treatment", 30, 70)
+    assert "rankers" not in {check.name for check in found.checks}
+
+
+def test_an_export_that_has_the_log_twice_is_found(tmp_path: Path) -> None:
+    rows = [f"{1_790_000_000_000 + 7 * n},old,new,{'b' if n % 3 else 'a'}" for n in range(300)]
+    for copies in (1, 2):
+        text = "\n".join(["ts,a,b,winner", *rows * copies])
+        (tmp_path / f"{copies}.csv").write_text(text + "\n")
+    (once,) = [it for it in only(tmp_path / "1.csv").checks if it.name == "duplicates"]
+    assert once.verdict == "unknown"
+    assert sentence(only(tmp_path / "2.csv"), "duplicates") == (
+        "Nearly all records without an id are there 2 times, at the same moment: leave out the rows"
+        " that repeat others."
+    )
+
+
+def test_clicks_may_name_products(tmp_path: Path) -> None:
+    lists = [
+        {"list_id": f"l{n}", "a": "old", "b": "new", "teams": ["a", "b"],
+         "docs": [f"p{n}", f"q{n}"], "ts": 1_790_000_000_000 + n}
+        for n in range(50)
+    ]  # fmt: skip
+    for name in ("product_id", "sku"):
+        clicks = [
+            {"list_id": f"l{n}", name: f"q{n}", "event": "click", "ts": 1_790_000_001_000 + n}
+            for n in range(50)
+        ]
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, rows in (("lists", lists), ("clicks", clicks)):
+            (folder / f"{file}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+        found = only(folder)
+        assert (found.pairs[0].a, found.pairs[0].wins_a) == ("new", 50)

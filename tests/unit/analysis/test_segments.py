@@ -60,3 +60,13 @@ def test_many_segments_are_bounded(tmp_path: Path) -> None:
     found = only(json_lines(tmp_path / "x.json", rows), columns=["segment=segment"])
 
     assert len(found.segments["segment"]) == 20
+
+
+def test_arms_served_alone_are_no_duels_of_a_segment(tmp_path: Path) -> None:
+    duel = {"type": "duel", "experiment": "search", "a": "x", "segment": "phone"}
+    rows: list[Row] = [
+        *({**duel, "id": f"d{n}", "b": "y", "winner": "a"} for n in range(20)),
+        *({**duel, "id": f"s{n}", "b": "x", "winner": None} for n in range(30)),
+    ]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert (found.duels, found.segments["segment"]["phone"].duels) == (50, 20)

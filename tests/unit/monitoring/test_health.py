@@ -229,3 +229,21 @@ def test_not_ready_without_records_of_an_experiment_with_a_fallback(
     fold(watched, *duels("ads", 20, "x", "y", "a"))
     commit(metrics, watched)
     assert metrics.figures.why_not_ready() == []
+
+
+def test_the_silence_of_another_experiment_does_not_concern_an_experiment(
+    metrics: Metrics, clock: Clock
+) -> None:
+    metrics.connection(source=True)
+    metrics.restored(
+        both := task(config({"search": ("x", "y"), "ads": ("x", "y")}, guardrails=IDLE))
+    )
+    commit(metrics, both)
+    clock.now += 60
+    fold(both, *duels("search", 0, "x", "y", "a"))
+    commit(metrics, both)
+    clock.now += 60
+    metrics.turned()
+    assert len(metrics.figures.why_not_ready()) == 1
+    assert len(metrics.figures.why_not_ready("ads")) == 1
+    assert metrics.figures.why_not_ready("search") == []
