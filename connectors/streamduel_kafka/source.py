@@ -365,13 +365,16 @@ class KafkaSource:
 
     def close(self) -> None:
         """Close the consumer. A static member keeps its partitions until its session times out."""
-        self._consumer.close()
-        if self._leave is not None:
-            self._leave()
-        if self._control is not None:
-            self._control.close()
-        if self._instance is not None:
-            self._instance.close()
+        with (
+            contextlib.ExitStack() as stack
+        ):  # each of them, although another one fails; the last one first
+            if self._instance is not None:
+                stack.callback(self._instance.close)
+            if self._control is not None:
+                stack.callback(self._control.close)
+            if self._leave is not None:
+                stack.callback(self._leave)
+            stack.callback(self._consumer.close)
 
     def _at(self, partition: int) -> TopicPartition:
         return TopicPartition(self._topic, partition)

@@ -30,7 +30,10 @@ SERIOUS: Final = 0.1
 """The share of records whose loss may change the result."""
 
 FEW: Final = 100
-"""Records without an id that may be equal by chance."""
+"""Records that may be equal, or on one side, by chance."""
+
+ONE_SIDED: Final = 0.95
+"""The share of a ranker's duels on one side from which users' habits may decide."""
 
 MAX_TIMES: Final = 10
 """How often a log may be in its export, at most; records of one day are equal more often."""
@@ -55,6 +58,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
     return [
         *_sides(engine, facts),
         *_lists(engine, facts),
+        *_places(engine, facts),
         _joined(engine, facts),
         *_times(engine, facts),
         *_readings(engine),
@@ -145,6 +149,33 @@ def _lists(engine: Engine, facts: Facts) -> list[Check]:
         _even("team fairness", {"documents": documents, "prominent ranks": prominence}, n_lists),
         _even("sample ratio", {"top ranks": tops}, n_lists),
     ]
+
+
+def _places(engine: Engine, facts: Facts) -> list[Check]:
+    """Whether rankers change sides, in a log that says which one was on the left, or first."""
+    columns = [readable(column, 80) for (column,) in engine.rows("SELECT DISTINCT col FROM places")]
+    if not columns:
+        return []
+    rows = engine.rows(
+        f"""
+        WITH duels AS (
+            SELECT a, b FROM events WHERE is_flat AND problem IS NULL AND kind <> 'click'
+                AND a <> b AND experiment = {quoted(facts.experiment)}
+        ), placed AS (SELECT a AS arm, 1 AS place FROM duels UNION ALL SELECT b, 0 FROM duels)
+        SELECT arm, avg(place) AS share, count(*) FROM placed GROUP BY arm
+        HAVING count(*) >= {FEW} ORDER BY greatest(share, 1 - share) DESC, arm LIMIT 1
+        """
+    )
+    share = max(rows[0][1], 1 - rows[0][1]) if rows else 0.5
+    if share <= ONE_SIDED:
+        return [Check("sides", "fine", "No ranker is nearly always on one side.")]
+    arm, first, _ = rows[0]
+    where = f"in '{min(columns)}'" if first > 1 / 2 else f"on the side other than '{min(columns)}'"
+    sentence = (
+        f"{readable(arm)} is {where} in {share:.1%} of its duels: a preference for this side cannot be"
+        " told from one for the ranker. Draw the sides at random."
+    )
+    return [Check("sides", "warning", sentence)]
 
 
 def _even(

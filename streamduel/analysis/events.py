@@ -12,7 +12,7 @@ from typing import Final
 
 from streamduel.analysis.client_columns import find_other_clients
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.fields import segment_name
+from streamduel.analysis.fields import plain, segment_name
 from streamduel.analysis.foreign_values import read_foreign_values
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.meanings import is_mirrored
@@ -38,6 +38,7 @@ CREATE TABLE events (
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
 CREATE TABLE other_clients (col VARCHAR); -- columns that may hold the clients
+CREATE TABLE places (col VARCHAR); -- columns of the rankers that were shown on the first side
 CREATE TABLE readings (name VARCHAR, verdict VARCHAR, sentence VARCHAR) -- what numbers mean
 """
 
@@ -131,6 +132,8 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
     if source.kind == "flat":
         if not {"a", "b"} <= fields.keys():
             texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
+        elif any(place in plain(fields["a"]) for place in ("left", "first", "top")):
+            engine.rows(f"INSERT INTO places VALUES ({quoted(fields['a'])})")
         read_foreign_values(engine, source, texts, factor)
     return texts
 

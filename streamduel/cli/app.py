@@ -172,7 +172,8 @@ def main() -> None:
         if error.filename is not None or error.errno == errno.EPIPE:
             raise
         if error.errno not in UNWRITABLE:
-            err.print(f"streamduel: the operating system reports: {error.strerror}.", markup=False)
+            sentence = f"streamduel: the operating system reports: {error.strerror}."
+            err.print(sentence, markup=False, highlight=False, soft_wrap=True)
             sys.exit(FAILURE)
         sys.stderr.write(f"streamduel: standard output cannot be written: {error.strerror}.\n")
         sys.stderr.flush()

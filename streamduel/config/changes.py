@@ -100,26 +100,19 @@ def differences(
     ]
 
 
-def changed(
-    settings: ExperimentSettings, changes: Mapping[str, Any], where: str = "settings"
-) -> ExperimentSettings:
+def changed(settings: ExperimentSettings, changes: Mapping[str, Any]) -> ExperimentSettings:
     """Settings with other values of some keys, each valid by itself; see `problems`.
-
-    Args:
-        settings: the present ones.
-        changes: new values by key.
-        where: what the keys stand below, for error messages.
 
     Raises:
         ConfigurationError: a value is not allowed; the first mistake, as a sentence.
     """
     for key in DESCRIPTIVE:
         if key in changes:
-            raise ConfigurationError(f"{where}.{key} is read from the configuration alone.")
+            raise ConfigurationError(f"settings.{key} is read from the configuration alone.")
     try:
         return ExperimentSettings.model_validate({**settings.in_fold(), **changes})
     except ValidationError as error:
-        first = next(mistakes(error, ExperimentSettings, (where,)))
+        first = next(mistakes(error, ExperimentSettings, ("settings",)))
         raise ConfigurationError(shortened(first.sentence, 500)) from None
 
 

@@ -14,7 +14,7 @@ from streamduel.preference.logarithm import ln
 from streamduel.simulation.run import Run
 
 _CHECK_AGAIN: Final = 100
-"""After n duels the next check follows n/100 duels later, as with the stop rule of the service."""
+"""After n duels the next check follows n/100 duels later, nearly as the stop rule does."""
 
 _SLACK: Final = 1e-6
 """Nats by which the fast check asks for less evidence than the exact one: rounding differs."""

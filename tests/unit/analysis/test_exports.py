@@ -339,3 +339,20 @@ def test_clicks_may_name_products(tmp_path: Path) -> None:
             (folder / f"{file}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
         found = only(folder)
         assert (found.pairs[0].a, found.pairs[0].wins_a) == ("new", 50)
+
+
+@pytest.mark.parametrize(("fixed", "verdict"), [(True, "warning"), (False, "fine")])
+def test_a_ranker_that_is_always_on_one_side_is_found(
+    tmp_path: Path, fixed: bool, verdict: str
+) -> None:
+    sides = [("old", "new") if fixed or n % 2 else ("new", "old") for n in range(300)]
+    rows = [
+        f"{left},{right},{'left' if n % 3 else 'right'}" for n, (left, right) in enumerate(sides)
+    ]
+    (tmp_path / "x.csv").write_text("\n".join(["left,right,winner", *rows]) + "\n")
+    (found,) = [it for it in only(tmp_path / "x.csv").checks if it.name == "sides"]
+    assert found.verdict == verdict
+    if fixed:
+        assert found.sentence.startswith(
+            "new is on the side other than 'left' in 100.0% of its duels"
+        )
