@@ -365,9 +365,8 @@ class KafkaSource:
 
     def close(self) -> None:
         """Close the consumer. A static member keeps its partitions until its session times out."""
-        with (
-            contextlib.ExitStack() as stack
-        ):  # each of them, although another one fails; the last one first
+        # Each of them, although another one fails; the last one first.
+        with contextlib.ExitStack() as stack:
             if self._instance is not None:
                 stack.callback(self._instance.close)
             if self._control is not None:

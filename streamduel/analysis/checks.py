@@ -172,8 +172,8 @@ def _places(engine: Engine, facts: Facts) -> list[Check]:
     arm, first, _ = rows[0]
     where = f"in '{min(columns)}'" if first > 1 / 2 else f"on the side other than '{min(columns)}'"
     sentence = (
-        f"{readable(arm)} is {where} in {share:.1%} of its duels: a preference for this side cannot be"
-        " told from one for the ranker. Draw the sides at random."
+        f"{readable(arm)} is {where} in {share:.1%} of its duels: a preference for this side cannot"
+        " be told from one for the ranker. Draw the sides at random."
     )
     return [Check("sides", "warning", sentence)]
 
