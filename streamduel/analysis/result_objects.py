@@ -84,7 +84,7 @@ def with_columns(table: Table, added: Mapping[str, str], removed: Sequence[str])
         )
         return Table(rows, {**columns, **dict.fromkeys(added, OUTER)}, True, table.where)
     excluded = [each for each in table.columns if each in {*removed, *added}]
-    kept = f"* EXCLUDE ({', '.join(map(name, excluded))})"
+    kept = f"* EXCLUDE ({', '.join(map(name, excluded))})" if excluded else "*"
     values = ", ".join(f"{value}::VARCHAR AS {field}" for field, value in added.items())
     rows = f"(SELECT {kept}, {values} FROM {table.relation})"
     return Table(rows, {**columns, **dict.fromkeys(added, "VARCHAR")}, False, table.where)

@@ -94,3 +94,24 @@ def test_each_team_may_have_a_column_of_documents(
             only(written(tmp_path / f"x.{suffix}", log, OPTIONS[suffix]))
     else:
         check(only(written(tmp_path / f"x.{suffix}", log, OPTIONS[suffix])))
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_results_may_be_of_two_of_several_rankers(tmp_path: Path, suffix: str) -> None:
+    rows: list[Row] = [
+        {
+            "search_id": f"q{number}", "ts": 1_790_000_000_000 + number,
+            "results": [
+                {"doc_id": f"d{rank}", "ranker": ranker, "position": rank, "clicked": ranker == won}
+                for rank, ranker in enumerate([*pair, "none", *pair])
+            ],
+        }
+        for number in range(60)
+        for pair in [(("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))[number % 3]]
+        for won in [pair[0] if number % 4 else pair[1]]
+    ]  # fmt: skip
+    found = only(written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix]))
+    assert found.arms == ["bm25", "dense", "ltr"]
+    wins = {(pair.a, pair.b): (pair.wins_a, pair.wins_b) for pair in found.pairs}
+    assert sorted(map(sorted, wins)) == [["bm25", "dense"], ["bm25", "ltr"], ["dense", "ltr"]]
+    assert {tuple(sorted(each)) for each in wins.values()} == {(5, 15)}
