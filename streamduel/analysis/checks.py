@@ -15,12 +15,11 @@ from streamduel.analysis.report import (
     Sensitivity,
     credit_rows,
 )
+from streamduel.analysis.side_checks import fairness, named, placed
 from streamduel.analysis.tables import rejects
 from streamduel.diagnosis import Grade
 from streamduel.errors import counted, readable
-from streamduel.preference.evidence import unfairness
-from streamduel.stream.alarms import TOLERATED, UNFAIR
-from streamduel.stream.team_patterns import WHOLE
+from streamduel.stream.alarms import TOLERATED
 
 CONTENT: Final = ("a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks", "impression",
                   "rank", "doc", "action")  # fmt: skip
@@ -30,10 +29,7 @@ SERIOUS: Final = 0.1
 """The share of records whose loss may change the result."""
 
 FEW: Final = 100
-"""Records that may be equal, or on one side, by chance."""
-
-ONE_SIDED: Final = 0.95
-"""The share of a ranker's duels on one side from which users' habits may decide."""
+"""Records without an id that may be equal by chance."""
 
 MAX_TIMES: Final = 10
 """How often a log may be in its export, at most; records of one day are equal more often."""
@@ -56,9 +52,9 @@ class Facts(NamedTuple):
 def checks(engine: Engine, facts: Facts) -> list[Check]:
     """All checks of one experiment."""
     return [
-        *_sides(engine, facts),
-        *_lists(engine, facts),
-        *_places(engine, facts),
+        *named(engine, facts.experiment, facts.arms),
+        *fairness(engine, facts.experiment),
+        *placed(engine, facts.experiment),
         _joined(engine, facts),
         *_times(engine, facts),
         *_readings(engine),
@@ -78,123 +74,6 @@ def _judged(name: str, share: float, sentence: str, advice: str) -> Check:
     if share > TOLERATED:
         verdict = "failed" if share > SERIOUS else "warning"
     return Check(name, verdict, sentence if verdict == "fine" else f"{sentence} {advice}")
-
-
-def _sides(engine: Engine, facts: Facts) -> list[Check]:
-    """Whether the log names no rankers, so that its sides are in their place, or one twice."""
-    (sides_only,) = engine.rows(
-        "SELECT bool_and(is_flat AND a = 'a' AND b = 'b') FROM events WHERE kind <> 'click'"
-        f" AND problem IS NULL AND experiment = {quoted(facts.experiment)}"
-    )[0]
-    if sides_only:
-        return [Check("rankers", "warning", "The log names no rankers; sides are compared.")]
-    alike: dict[str, list[str]] = {}
-    for arm in facts.arms:
-        alike.setdefault("".join(arm.split()).lower(), []).append(arm)
-    listed = [" and ".join(map(readable, each)) for each in alike.values() if each[1:]]
-    if not listed:
-        return []
-    sentence = (
-        f"{'; '.join(listed[:3])} are different rankers here, and differ only in case or spaces. If"
-        " they are one, write the name alike in all rows, such as with --sql."
-    )
-    return [Check("rankers", "warning", sentence)]
-
-
-def _lists(engine: Engine, facts: Facts) -> list[Check]:
-    """Team fairness and the sample ratio, of the sides and of each arm against its opponents.
-
-    In team draft a coin decides whose turn it is, so documents, top ranks and prominent ranks
-    balance in the long run, for any rankings.
-    """
-    rows = engine.rows(
-        f"""
-        WITH looks AS (
-            SELECT teams, len(teams) - len(replace(teams, 'a', '')) AS ours,
-                len(teams) - len(replace(teams, 'b', '')) AS theirs,
-                (teams[1] = 'a')::INTEGER AS top, (teams[1] = 'b')::INTEGER AS other_top,
-                {WHOLE} * list_sum([
-                    CASE teams[r] WHEN 'a' THEN 1 / r WHEN 'b' THEN -1 / r ELSE 0 END
-                    for r in range(1, len(teams) + 1)
-                ]) / list_sum([1 / r for r in range(1, len(teams) + 1)]) AS lead
-            FROM (SELECT DISTINCT teams FROM lists WHERE teams <> '')
-        )
-        SELECT a, b, count(*), sum(ours), sum(theirs), sum(top), sum(other_top), sum(round(lead))
-        FROM lists JOIN looks USING (teams)
-        WHERE experiment = {quoted(facts.experiment)} AND NOT is_outside AND NOT is_sides
-        GROUP BY a, b
-        """
-    )
-    if not rows:
-        nothing = "The log has no lists with teams, so this cannot be checked."
-        return [
-            Check("team fairness", "unknown", nothing),
-            Check("sample ratio", "unknown", nothing),
-        ]
-    tallies: dict[str, list[float]] = {}
-    for a, b, *numbers in rows:
-        own = shown, ours, theirs, top, other_top, lead = tuple(float(each) for each in numbers)
-        mirrored = shown, theirs, ours, other_top, top, -lead
-        for name, added in (("side a", own), (a, own), (b, mirrored)):
-            tally = tallies.setdefault(name, [0.0] * 6)
-            tallies[name] = [x + y for x, y in zip(tally, added, strict=True)]
-    documents = {name: (each[1], each[2]) for name, each in tallies.items()}
-    prominence = {
-        name: ((each[0] + each[5] / WHOLE) / 2, (each[0] - each[5] / WHOLE) / 2)
-        for name, each in tallies.items()
-    }
-    tops = {name: (each[3], each[4]) for name, each in tallies.items()}
-    n_lists = sum(int(row[2]) for row in rows)
-    return [
-        _even("team fairness", {"documents": documents, "prominent ranks": prominence}, n_lists),
-        _even("sample ratio", {"top ranks": tops}, n_lists),
-    ]
-
-
-def _places(engine: Engine, facts: Facts) -> list[Check]:
-    """Whether rankers change sides, in a log that says which one was on the left, or first."""
-    columns = [readable(column, 80) for (column,) in engine.rows("SELECT DISTINCT col FROM places")]
-    if not columns:
-        return []
-    rows = engine.rows(
-        f"""
-        WITH duels AS (
-            SELECT a, b FROM events WHERE is_flat AND problem IS NULL AND kind <> 'click'
-                AND a <> b AND experiment = {quoted(facts.experiment)}
-        ), placed AS (SELECT a AS arm, 1 AS place FROM duels UNION ALL SELECT b, 0 FROM duels)
-        SELECT arm, avg(place) AS share, count(*) FROM placed GROUP BY arm
-        HAVING count(*) >= {FEW} ORDER BY greatest(share, 1 - share) DESC, arm LIMIT 1
-        """
-    )
-    share = max(rows[0][1], 1 - rows[0][1]) if rows else 0.5
-    if share <= ONE_SIDED:
-        return [Check("sides", "fine", "No ranker is nearly always on one side.")]
-    arm, first, _ = rows[0]
-    where = f"in '{min(columns)}'" if first > 1 / 2 else f"on the side other than '{min(columns)}'"
-    sentence = (
-        f"{readable(arm)} is {where} in {share:.1%} of its duels: a preference for this side cannot"
-        " be told from one for the ranker. Draw the sides at random."
-    )
-    return [Check("sides", "warning", sentence)]
-
-
-def _even(
-    name: str, features: Mapping[str, Mapping[str, tuple[float, float]]], lists: int
-) -> Check:
-    """Whether coins are fair."""
-    coins = {(who, what): coin for what, each in features.items() for who, coin in each.items()}
-    confidence = unfairness(coins.values())
-    if confidence <= UNFAIR:
-        return Check(name, "fine", f"{counted(lists, 'list')}: no sign of unfair interleaving.")
-    (who, what), coin = max(coins.items(), key=lambda each: unfairness([each[1]]))
-    share = coin[0] / sum(coin)
-    return Check(
-        name,
-        "failed",
-        f"{readable(who)} has {share:.1%} of the {what}, where fair coins give half. Do not trust"
-        " the result until the service that interleaves is fixed, unless its method is not"
-        " team draft.",
-    )
 
 
 def _joined(engine: Engine, facts: Facts) -> Check:
