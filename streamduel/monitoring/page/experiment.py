@@ -98,6 +98,7 @@ class ExperimentPage:
         newest: confidence and regret; None until they are computed.
         decided: whether the champion has any evidence.
         sure: whether the champion is called the winner.
+        no_winner: whether surely no arm beats all others, so that the confidence stays 0.
         regret_curve: None before the second point.
         confidence_curve: None before the second point.
         points: some points of the curves, the newest first.
@@ -119,6 +120,7 @@ class ExperimentPage:
     newest: Point | None
     decided: bool
     sure: bool
+    no_winner: bool
     regret_curve: Curve | None
     confidence_curve: Curve | None
     points: Sequence[Point]
@@ -166,6 +168,7 @@ def experiment_page(
         newest=newest,
         decided=view.verdict.decided,
         sure=newest is not None and newest.confidence >= LEVEL,
+        no_winner=view.seeks == "condorcet" and _no_winner(view),
         regret_curve=regret_curve(points),
         confidence_curve=confidence_curve(points),
         points=points[:: -max(1, -(-len(points) // MAX_POINTS))],
@@ -185,14 +188,12 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
         return f"{champion} is the champion; its confidence is being computed."
     ended = "Finished" if view.status == "finished" else "Paused"
     served = "" if view.status == "running" else f"{ended}; only the champion is served. "
-    winner = "Condorcet" if view.seeks == "condorcet" else "Copeland"
     if not view.verdict.decided:
         return f"{served}Undecided: no duel tells yet which ranker is best."
     if newest.confidence >= LEVEL:
         confidence = at_least(newest.confidence)
-        return f"{served}{champion} is the {winner} winner with at least {confidence} confidence."
-    small = len(view.arms) <= MAX_ARMS_ON_DEMAND
-    if small and view.verdict.no_winner and view.verdict.unsurpassed >= LEVEL:
+        return f"{served}{champion} is {_title(view)} with at least {confidence} confidence."
+    if _no_winner(view) and view.verdict.unsurpassed >= LEVEL:
         confidence = at_least(view.verdict.unsurpassed)
         return (
             f"{served}No ranker beats all others; {champion} beats as many as any, with at least "
@@ -201,6 +202,19 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
     if view.status == "finished":
         return f"Finished; only the champion, {champion}, is served."
     return f"{served}{champion} is the champion, but the duels are not decisive yet."
+
+
+def _no_winner(view: ExperimentView) -> bool:
+    """Whether surely no arm beats all others; not computed for many arms."""
+    return len(view.arms) <= MAX_ARMS_ON_DEMAND and view.verdict.no_winner
+
+
+def _title(view: ExperimentView) -> str:
+    """What a sure champion is; several arms may beat the most others."""
+    if view.seeks == "condorcet":
+        return "the Condorcet winner"
+    best = max(view.copeland)
+    return f"{'a' if sum(each == best for each in view.copeland) > 1 else 'the'} Copeland winner"
 
 
 def _arms(view: ExperimentView, shown: Sequence[int]) -> list[Arm]:

@@ -42,6 +42,16 @@ class TestVerdict:
         assert page.newest is not None
         assert page.newest.regret == watched.view.regret["copeland"]
 
+    @pytest.mark.parametrize(("policy", "no_winner"), [("rucb", True), ("ccb", False)])
+    def test_a_cycle_of_equals(self, policy: str, no_winner: bool) -> None:
+        cycle = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))
+        watched = Watched(policy={"name": policy})
+        page = watched.fold(*(counted(a, b, 9000, 1000) for a, b in cycle))
+        assert page.no_winner == no_winner
+        champion = page.view.arms[page.view.champion]
+        start = "No ranker beats all" if no_winner else f"{champion} is a Copeland winner with at"
+        assert page.verdict.startswith(start)
+
     def test_paused_and_finished_experiments(self) -> None:
         assert Watched().fold(control("pause")).verdict.startswith("Paused; only the champion is")
         watched = Watched(stop={"confidence": 0.95})
