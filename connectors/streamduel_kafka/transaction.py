@@ -193,6 +193,7 @@ class Transactions:
             sent.wait(deadline - time.monotonic())
 
     def _failed(self, error: Exception, what: str = "a commit") -> Fenced | ConnectorError:
+        unwritten = self._unwritten()
         with self._lock:
             producer, self._producer = self._producer, None
         cause: BaseException = error
@@ -217,7 +218,7 @@ class Transactions:
             return refused
         if is_fatal(cause):
             return ConnectorError(f"Kafka does not take {what}: {reason(cause)}.")
-        return Fenced(f"Kafka did not take {what}: {reason(cause)}")
+        return Fenced(f"Kafka did not take {what}: {reason(cause)}{unwritten}")
 
     def _forbidden(self) -> str:
         """The first topic of the transaction that this client may not write to.
@@ -238,6 +239,12 @@ class Transactions:
             finally:
                 admin.close()
         return " or ".join(topics)
+
+    def _unwritten(self) -> str:
+        """The topics whose records are not written, if others are: they may have been deleted."""
+        topics = {topic for _, topic, _ in self._sent}
+        left = {it for sent, it, _ in self._sent if sent.error is not None or not sent.done}
+        return f" (not written: {', '.join(sorted(left))})" if left and left < topics else ""
 
     def _too_large(self) -> str | None:
         """The largest record that Kafka refused for its size; its error is reported by later calls.

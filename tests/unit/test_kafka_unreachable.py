@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from kafka import errors
 from structlog.testing import capture_logs
 
 from streamduel.connector import SourceOptions
-from streamduel.errors import ConnectorError
+from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import connecting, transaction
 from streamduel_kafka.archive import open_archive
 from streamduel_kafka.opening import open_log, open_source
@@ -83,3 +83,42 @@ def test_a_closed_producer_is_not_registered_again(monkeypatch: pytest.MonkeyPat
     with pytest.raises(errors.KafkaConnectionError, match="closed"):
         transactions.settle()
     assert len(registered) == 1
+
+
+def test_a_commit_that_lacks_the_records_of_one_topic_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Sent(NamedTuple):
+        done: bool
+        error: Exception | None = None
+
+        def wait(self, _seconds: float) -> int:
+            if not self.done:
+                raise errors.KafkaTimeoutError("Local: Message timed out")
+            return 0
+
+    class Producer:
+        def init_transactions(self, _seconds: float) -> None: ...
+
+        def begin_transaction(self) -> None: ...
+
+        def send(self, topic: str, *_: object) -> Sent:
+            return Sent(done=topic != "deleted")
+
+        def flush(self, _seconds: float) -> None: ...
+
+        def cause(self) -> None: ...
+
+        def discard(self) -> None: ...
+
+    monkeypatch.setattr(transaction, "connect", lambda *_: Producer())
+    transactions = transaction.Transactions(SERVERS, "streamduel-g-host-0", 60_000)
+    for topics, named in ((["kept", "deleted"], " (not written: deleted)"), (["deleted"], "")):
+        transactions.begin()
+        for topic in topics:
+            transactions.send(topic, b"k", b"v")
+        with pytest.raises(Fenced) as refused:
+            transactions.finish({}, None, lambda _: None, 0.0)
+        assert str(refused.value) == (
+            f"Kafka did not take a commit: KafkaTimeoutError: Local: Message timed out{named}"
+        )
