@@ -98,7 +98,8 @@ def test_redact(written: Written, source: SourceSettings) -> None:
 
 def test_values_of_secret_keys_are_hidden(written: Written, form: LogFormat) -> None:
     set_up(form)
-    OURS.error("failed", sasl_plain_password="horse", token=9917, access={"client_secret": "staple"})
+    access = {"client_secret": "staple"}
+    OURS.error("failed", sasl_plain_password="horse", token=9917, access=access)
     for secret in ("horse", "9917", "staple"):
         assert secret not in written.text
 
