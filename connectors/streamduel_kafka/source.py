@@ -287,7 +287,7 @@ class KafkaSource:
         bounds = self._offsets.bounds(at, ASK_SECONDS if offset is not None else BOOTSTRAP_SECONDS)
         if bounds is None:
             if offset is None:
-                raise ConnectorError(f"the broker does not return the first offset of {name(at)}.")
+                raise ConnectorError(f"the beginning of {name(at)} cannot be had from the broker.")
             start = offset
         else:
             start = bounds.begin if offset is None else max(bounds.begin, offset)

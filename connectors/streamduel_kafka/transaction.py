@@ -74,7 +74,6 @@ class Transactions:
         self._rights = Rights(settings, group, transactional_id)
         self.timeout_ms = timeout_ms
         self._producer: Producer | None = None
-        self._closed = False
         self._sent: list[tuple[Sent, str, int]] = []  # with topics and bytes
         # `settle` is called by the threads that load snapshots, too.
         self._lock = threading.Lock()
@@ -83,12 +82,9 @@ class Transactions:
         """Register a producer if there is none, which ends the former one's transaction.
 
         Raises:
-            KafkaError: the broker cannot be reached, or refuses it; or `close` was called: a
-                thread that still loads a snapshot must not fence the next owner of the id.
+            KafkaError: the broker cannot be reached, or refuses it.
         """
         with self._lock:
-            if self._closed:
-                raise errors.KafkaConnectionError("the transactional producer is closed")
             if self._producer is not None:
                 return self._producer
             options = ProducerOptions(
@@ -261,7 +257,7 @@ class Transactions:
     def close(self) -> None:
         """Abort an open transaction and close the producer."""
         with self._lock:
-            producer, self._producer, self._closed = self._producer, None, True
+            producer, self._producer = self._producer, None
         if producer is not None:
             producer.abort_transaction(ABORT_SECONDS)
             producer.discard()

@@ -64,27 +64,6 @@ def test_what_to_change_is_named(error: errors.KafkaError, setting: str) -> None
     assert setting in connecting.reason(error)
 
 
-def test_a_closed_producer_is_not_registered_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that still loads a snapshot would fence the next owner of the transactional id."""
-    registered = []
-
-    class Producer:
-        def init_transactions(self, _seconds: float) -> None:
-            registered.append(self)
-
-        def abort_transaction(self, _seconds: float) -> None: ...
-
-        def discard(self) -> None: ...
-
-    monkeypatch.setattr(transaction, "connect", lambda *_: Producer())
-    transactions = transaction.Transactions(SERVERS, "streamduel-g-host-0", 60_000)
-    transactions.settle()
-    transactions.close()
-    with pytest.raises(errors.KafkaConnectionError, match="closed"):
-        transactions.settle()
-    assert len(registered) == 1
-
-
 def test_a_commit_that_lacks_the_records_of_one_topic_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
