@@ -1,6 +1,6 @@
-"""The marker of a control record: a record of the click log at whose place the other takes effect.
+"""The marker of a control record: where in the click log the control record takes effect.
 
-Connectors that read a control topic write markers and resolve them; no program else may write them.
+Connectors that read a control topic write and resolve markers; no other program may write them.
 """
 
 from __future__ import annotations
