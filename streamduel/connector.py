@@ -31,6 +31,10 @@ MAX_BATCH_BYTES: Final = 32 * 2**20
 shrink to a tenth or a twentieth. A process with such a batch has some 200 MB."""
 
 
+POLL_SECONDS: Final = 0.2
+"""Timeout of a command's poll: it notices its deadline, or Ctrl-C, without a noticeable delay."""
+
+
 class LogRecord(Protocol):
     """One record of the click log; the client's own record class can be used if it fits."""
 

@@ -121,6 +121,16 @@ def _nearest(name: str, allowed: tuple[str, ...]) -> str:
     return f"; did you mean '{by_lower[close[0]]}'?" if close else ""
 
 
+def listed(names: Sequence[str], quote: str = "") -> str:
+    """The first ten names, for a sentence.
+
+    >>> listed(["bm25", "ltr"]), listed("abcdefghijk", "'")
+    ('bm25, ltr', "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', …")
+    """
+    first = ", ".join(f"{quote}{name}{quote}" for name in names[:10])
+    return f"{first}, …" if len(names) > 10 else first
+
+
 def similar(name: str, allowed: Sequence[str]) -> str:
     """As `nearest`, for a name from the click log: one that differs in a single character.
 

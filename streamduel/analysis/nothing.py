@@ -9,7 +9,7 @@ from typing import Final
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.joining import RARE
 from streamduel.analysis.tables import rejects
-from streamduel.errors import counted, nearest, readable
+from streamduel.errors import counted, listed, nearest, readable
 from streamduel.record_rules import ALLOWED
 
 _ALLOWED: Final = {
@@ -35,17 +35,17 @@ def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -
             "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL ORDER BY 1"
         )
     ]
-    listed = ", ".join(f"'{readable(name, 80)}'" for name in names[:10])
+    known = listed([readable(name, 80) for name in names], "'")
     if experiment is not None and experiment not in names:
         hint = nearest(experiment, names) or "."
         return (
             f"the log has no experiment '{readable(experiment, 80)}'{hint}"
-            f" Its experiments are {listed or 'none'}."
+            f" Its experiments are {known or 'none'}."
         )
     reasons = [*_reasons(engine, ignored)]
     return (
         f"the log has no duel in {counted(rows, 'record')}{''.join(f'; {why}' for why in reasons)}."
-        f"{f' It names the experiments {listed}.' if listed else ''}"
+        f"{f' It names the experiments {known}.' if known else ''}"
     )
 
 

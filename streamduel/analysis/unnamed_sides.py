@@ -10,7 +10,7 @@ from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
 from streamduel.analysis.meanings import check_names
 from streamduel.analysis.names import OF_SIDES, PLACES, SIDES_A, SIDES_B
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, listed
 from streamduel.section import MAX_ARMS
 
 MAX_UNNAMED: Final = 50
@@ -95,10 +95,10 @@ def _check_unnamed(engine: Engine, source: Source) -> None:
     )
     found = [column for column, each in zip(others, row, strict=True) if _may_be_rankers(each)]
     if found:
-        listed = ", ".join(f"'{column[:80]}'" for column in found[:10])
+        columns = listed([column[:80] for column in found], "'")
         raise ConfigurationError(
             f"'{table.where}' names only sides in the columns that are recognised. If the rankers"
-            f" are in {listed}, name their columns: --map a=COLUMN --map b=COLUMN; to compare"
+            f" are in {columns}, name their columns: --map a=COLUMN --map b=COLUMN; to compare"
             " sides, name the column of the winner: --map winner=COLUMN."
         )
 

@@ -11,7 +11,7 @@ import msgspec
 from streamduel.cli.app import err
 from streamduel.cli.progress import counting_progress
 from streamduel.config import LoadedConfig
-from streamduel.connector import LogRecord, Source
+from streamduel.connector import POLL_SECONDS, LogRecord, Source
 from streamduel.errors import ConnectorError
 from streamduel.formats import Ignored
 from streamduel.records import Control, Rejected
@@ -19,9 +19,6 @@ from streamduel.stream import control_order
 from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.snapshot import PartitionEntry
-
-POLL_SECONDS: Final = 0.2
-"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 ACTIONS: Final = ("apply", "add_arm", "retire_arm")
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from typing import Final
 
 from streamduel.config import LoadedConfig
-from streamduel.connector import Outlet, Snapshot, Source, SourceOptions, no_failpoint
+from streamduel.connector import POLL_SECONDS, Outlet, Snapshot, Source, SourceOptions, no_failpoint
 from streamduel.errors import ConnectorError, MissingError
 from streamduel.stream import control_order
 from streamduel.stream.snapshot_reading import Saved
@@ -16,9 +16,6 @@ from streamduel.stream.snapshot_reading import Saved
 OWN_SECONDS: Final = 60.0
 """A process that has ended keeps its partitions until its session times out, by default after 45 s;
 then the group assigns them again, which takes some seconds."""
-
-POLL_SECONDS: Final = 0.2
-"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 Load = Callable[[int], Snapshot | None]
 

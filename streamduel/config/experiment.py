@@ -11,7 +11,7 @@ from streamduel import policies
 from streamduel.config.messages import Problem
 from streamduel.config.prior import PriorSettings
 from streamduel.config.shape import one_of
-from streamduel.errors import nearest, shown
+from streamduel.errors import listed, nearest, shown
 from streamduel.interleaving.credit import (
     CREDITS,
     MAX_ETA,
@@ -190,8 +190,7 @@ class GuardrailSettings(Section):
         for name, arm in named:
             if arm is not None and arm not in arms:
                 hint = nearest(arm, arms) or "."
-                listed = ", ".join(arms[:10]) + (", …" if len(arms) > 10 else "")
-                sentence = f"must be one of the arms, {listed} (found {shown(arm)}){hint}"
+                sentence = f"must be one of the arms, {listed(arms)} (found {shown(arm)}){hint}"
                 yield Problem(f"guardrails.{name}", sentence)
         if self.control_arm is None and self.min_share is not None:
             yield Problem(

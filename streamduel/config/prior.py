@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field, model_validator
 
 from streamduel.config.messages import Problem
-from streamduel.errors import nearest, shown
+from streamduel.errors import listed, nearest, shown
 from streamduel.preference.exponential import exp
 from streamduel.section import MAX_ARMS, Name, Number, Section
 
@@ -70,9 +70,9 @@ class PriorSettings(Section):
             for name in (arm, *others):
                 if name not in known:
                     hint = nearest(name, arms) or "."
-                    listed = ", ".join(arms[:10]) + (", …" if len(arms) > 10 else "")
                     yield Problem(
-                        f"prior.{key}", f"must name arms, {listed} (found {shown(name)}){hint}"
+                        f"prior.{key}",
+                        f"must name arms, {listed(arms)} (found {shown(name)}){hint}",
                     )
             if others.get(arm):
                 yield Problem(

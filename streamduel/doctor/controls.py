@@ -8,12 +8,10 @@ from contextlib import closing
 from typing import Final
 
 from streamduel.config import LoadedConfig
+from streamduel.connector import POLL_SECONDS
 from streamduel.diagnosis import Finding
 from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.stream import control_order, snapshot_reading
-
-POLL_SECONDS: Final = 0.2
-"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 READ_SECONDS: Final = 10.0
 """Timeout of opening the control topic, as of the newest records of the click log."""

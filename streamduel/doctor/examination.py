@@ -39,7 +39,15 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
         loaded: a valid configuration.
         now: seconds since 1970; by default, the present time.
     """
-    now = time.time() if now is None else now
+    reported: set[str] = set()
+    for finding in _findings(loaded, time.time() if now is None else now):
+        # A topic that the connector refuses is refused again where it is read.
+        if finding.sentence not in reported:
+            reported.add(finding.sentence)
+            yield finding
+
+
+def _findings(loaded: LoadedConfig, now: float) -> Iterator[Finding]:
     diagnosis = loaded.source_connector.diagnose(loaded.source, loaded.sink, loaded.snapshots)
     yield from diagnosis.findings
     if not diagnosis.reachable:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamduel.config import LoadedConfig
-from streamduel.connector import LogRecord
+from streamduel.connector import POLL_SECONDS, LogRecord
 from streamduel.control_markers import marker_in
 from streamduel.diagnosis import Finding, Grade
 from streamduel.doctor.fold import fold, open_task
-from streamduel.errors import counted, shortened
+from streamduel.errors import counted, listed, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
 from streamduel.stream import snapshot_reading
@@ -29,9 +29,6 @@ MAX_PARTITIONS: Final = 100
 
 READ_SECONDS: Final = 10.0
 """Timeout of reading all of them, once their offsets are known."""
-
-POLL_SECONDS: Final = 0.2
-"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 MAX_SENTENCES: Final = 5
 """Kinds of refused records that are reported, the most frequent first."""
@@ -145,7 +142,7 @@ def check_records(
     yield from _refusals(counts.letters)
     silent = [name for name in loaded.config.experiments if not counts.seen[name]]
     if silent and len(silent) < len(loaded.config.experiments):
-        named = ", ".join(f"'{name}'" for name in silent[:10]) + (", …" if silent[10:] else "")
+        named = listed(silent, "'")
         yield Finding("experiments", "warning", f"none of them belongs to {named}.")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, structs
 
-from streamduel.connector import LogRecord, PartitionCommit, Snapshot, Source
+from streamduel.connector import POLL_SECONDS, LogRecord, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConfigurationError
 from streamduel.stream import control_order, saved_state, snapshot, snapshot_reading
 from streamduel.stream.dedupe import WindowStart
@@ -34,9 +34,6 @@ NEWEST: Final = 101
 
 NEWEST_OFFSETS: Final = 500
 """Offsets that are read for them; markers of transactions and unusable records take some."""
-
-POLL_SECONDS: Final = 0.2
-"""Timeout of one poll: a command notices its deadline, or Ctrl-C, without a noticeable delay."""
 
 
 def read(found: Snapshot, partition: int) -> Saved:

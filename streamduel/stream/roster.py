@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from streamduel.config.experiment import MIN_ARMS
-from streamduel.errors import similar
+from streamduel.errors import listed, similar
 from streamduel.records import Rejected
 from streamduel.section import MAX_ARMS
 
@@ -158,12 +158,11 @@ class Roster:
                 f"arm '{arm[:80]}' of experiment '{self._experiment}' was retired"
                 f"{self._when(arm)}.",
             )
-        listed = ", ".join(self.arms[:10]) + (", …" if len(self.arms) > 10 else "")
         hint = similar(arm, self.arms)
         return Rejected(
             "unknown_arm",
             f"unknown arm '{arm[:80]}' in experiment '{self._experiment}'"
-            f"{f'{hint} Its' if hint else '; its'} arms are {listed}.",
+            f"{f'{hint} Its' if hint else '; its'} arms are {listed(self.arms)}.",
         )
 
     def unchanged_since(self, offset: int) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamduel.config import Config
 from streamduel.connector import LogRecord, Source
-from streamduel.errors import similar
+from streamduel.errors import listed, similar
 from streamduel.formats import Ignored
 from streamduel.records import InputEvent, Rejected
 from streamduel.stream.control_order import ControlOrder
@@ -104,13 +104,12 @@ class Router:
         """The verdict on an event whose experiment does not run in this partition."""
         name, home = event.experiment, self._homes.get(event.experiment)
         if home is None:
-            known = ", ".join(f"'{known}'" for known in self._names[:10])
-            more = ", …" if len(self._names) > 10 else ""
+            known = listed(self._names, "'")
             hint = similar(name, self._names)
             return Rejected(
                 "unknown_experiment",
                 f"unknown experiment '{name[:80]}'"
-                f"{f'{hint} Configured' if hint else '; configured'} are {known}{more}.",
+                f"{f'{hint} Configured' if hint else '; configured'} are {known}.",
             )
         return Rejected(
             "wrong_partition",

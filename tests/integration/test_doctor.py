@@ -150,6 +150,17 @@ def test_a_missing_topic_fails(kafka: Broker, topics: Topics, tmp_path: Path) ->
     assert (log["verdict"], "does not exist" in log["sentence"]) == ("failed", True)
 
 
+def test_a_wrong_clean_up_policy_is_reported_once(
+    kafka: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS, cleanup_policy="compact"),
+        topics, {}, experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    failed = [it.name for it in examine(load(run.config)) if it.verdict == "failed"]
+    assert failed == ["source.topic"]
+
+
 def test_topics_that_were_deleted_fail(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     run = configure(
         tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics,
