@@ -16,6 +16,7 @@ from streamduel.analysis.meanings import (
     numbers_of_teams,
     winner_by_side,
 )
+from streamduel.errors import ConfigurationError, shown
 
 QUERY_IDS: Final = frozenset({"queryid", "qid", "searchid"})
 """Names of columns that identify a list in some logs, and in others a query, which is repeated.
@@ -114,11 +115,24 @@ def _winner_of_flags(source: Source, sides: Mapping[str, str], won: Sequence[str
 
 
 def _winner_of_scores(engine: Engine, source: Source, sides: Mapping[str, str]) -> str:
-    """The winner where each side has a number: the side with the larger one."""
+    """The winner where each side has a number: the side with the larger one.
+
+    Raises:
+        ConfigurationError: the columns have values, and none is a number.
+    """
     columns = [source.columns.fields[f"score_{side}"] for side in ("a", "b")]
     texts = [source.table.text(column) for column in columns]
     a, b = (f"try_cast({text} AS DOUBLE)" for text in texts)
     named = " and ".join(f"'{column[:80]}'" for column in columns)
+    numbers, example = engine.rows(
+        f"SELECT count({a}) + count({b}), min(coalesce({', '.join(texts)})) FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES})"
+    )[0]
+    if not numbers and example is not None:
+        raise ConfigurationError(
+            f"{named} of '{source.table.where}' must be numbers, with a decimal point (found"
+            f" {shown(example)})."
+        )
     engine.rows(
         "INSERT INTO readings VALUES ('winner', 'fine', ?)",
         [f"The larger of {named} is taken as a victory of its side, and equal ones as a tie."],

@@ -45,7 +45,7 @@ def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -
     reasons = [*_reasons(engine, ignored)]
     return (
         f"the log has no duel in {counted(rows, 'record')}{''.join(f'; {why}' for why in reasons)}."
-        f"{f' It names the experiments {known}.' if known else ''}"
+        f"{f' It names the experiments {known}.' if names[1:] else ''}"
     )
 
 

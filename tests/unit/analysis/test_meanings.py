@@ -64,6 +64,15 @@ def test_the_larger_score_wins(tmp_path: Path) -> None:
     check(only(json_lines(tmp_path / "y.jsonl", beside)))  # the clicks determine the winners
 
 
+def test_scores_with_decimal_commas_are_refused(tmp_path: Path) -> None:
+    rows = named(**RANKERS, score_a=lambda _: "0,5", score_b=lambda _: "2,5")
+    log = json_lines(tmp_path / "x.jsonl", rows)
+    with pytest.raises(ConfigurationError, match="must be numbers, with a decimal point") as error:
+        only(log)
+    assert str(error.value).startswith(f"'score_a' and 'score_b' of '{log}'")
+    assert str(error.value).endswith("(found '0,5').")
+
+
 def test_the_checks_say_what_an_outcome_is_taken_for(tmp_path: Path) -> None:
     rows = named(**RANKERS, outcome=words("win", "loss", "tie"))
     found = only(json_lines(tmp_path / "x.jsonl", rows))
