@@ -6,7 +6,7 @@ The service checks what it reads with them, and the client checks what it is abo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, get_args
 
 from streamduel.errors import shortened, shown, similar
@@ -96,6 +96,12 @@ ALLOWED: Final = {
     "settings{}": f"an object whose keys have 1 to {MAX_NAME} characters",
 }
 """The allowed values of each field, by its path; `TYPE.FIELD` where a field's name has two uses."""
+
+_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    ALLOWED["type"]: TYPES,
+    ALLOWED["action"]: tuple(ACTION_FIELDS),
+}
+"""Names that a record may have misspelled, by what is allowed."""
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
@@ -234,7 +240,7 @@ def too_many_ranks(name: str, entries: int, most: int) -> str:
     return f"{name} has {entries} entries; limits.max_ranks allows {most}."
 
 
-def misfit(record: dict[str, Any], message: str) -> str:
+def misfit(record: Mapping[str, Any], message: str) -> str:
     """The sentence about a record that does not fit its type: the field, what is allowed and found.
 
     The message is that of the `msgspec.ValidationError` of decoding it as an `InputEvent`.
@@ -269,8 +275,7 @@ def misfit(record: dict[str, Any], message: str) -> str:
     allowed = _allowed(path + "{}" if in_key else path, record)
     if not is_at_path:
         return f"{path} must be {allowed}."
-    known = [name for name in (*TYPES, *ACTION_FIELDS) if f"'{name}'" in allowed]
-    hint = similar(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
+    hint = similar(found, _NAMES.get(allowed, ())) if isinstance(found, str) else ""
     return f"{path} must be {allowed} (found {shown(found, json=True)}){hint or '.'}"
 
 
@@ -278,7 +283,7 @@ def _is_segment(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_NAME
 
 
-def _allowed(path: str, record: dict[str, Any]) -> str:
+def _allowed(path: str, record: Mapping[str, Any]) -> str:
     path = re.sub(r"\[\d+\]", "[]", path).replace("[...]", "[]")
     special = ALLOWED.get(f"{record.get('type')}.{path}")
     return special or ALLOWED.get(path, "a value of the documented type")

@@ -7,7 +7,7 @@ record.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, get_args
 
 import msgspec
@@ -256,13 +256,12 @@ def _explain(value: bytes, error: Exception) -> Rejected:
     try:
         if not value.lstrip().startswith(b"{"):
             return no_object(_value(msgspec.json.decode(value, type=msgspec.Raw)))
-        fields = msgspec.json.decode(value, type=_Fields)
-        given = {name: _value(raw) for name in _FIELDS if len(raw := getattr(fields, name))}
+        fields = _Given(msgspec.json.decode(value, type=_Fields))
+        return Rejected("invalid_record", misfit(fields, str(error)))
     except msgspec.ValidationError:  # JSON has no bound, but no count has 5000 digits
         return out_of_range()
     except msgspec.DecodeError as reason:
         return malformed(value, reason)
-    return Rejected("invalid_record", misfit(given, str(error)))
 
 
 def _value(text: msgspec.Raw) -> Any:
@@ -275,9 +274,11 @@ def _value(text: msgspec.Raw) -> Any:
     return _Long(f"{kind} of {len(text)} bytes")
 
 
+_KINDS: Final = {ord("{"): "an object", ord("["): "an array", ord('"'): "a string"}
+
+
 def _kind(text: msgspec.Raw) -> str:
-    first = bytes(memoryview(text)[:1])
-    return {b"{": "an object", b"[": "an array", b'"': "a string"}.get(first, "a number")
+    return _KINDS.get(memoryview(text)[0], "a number")
 
 
 _FIELDS: Final = ("type", *sorted({
@@ -285,3 +286,22 @@ _FIELDS: Final = ("type", *sorted({
 }))  # fmt: skip
 _Fields = msgspec.defstruct("_Fields", [(name, msgspec.Raw, msgspec.Raw()) for name in _FIELDS])
 """The fields of any record, each as its text; a missing one is empty."""
+
+
+class _Given(Mapping[str, Any]):
+    """The fields of a refused record, each decoded when the sentence asks for it."""
+
+    def __init__(self, fields: Any) -> None:
+        self._fields = fields
+
+    def __getitem__(self, name: str) -> Any:
+        text: msgspec.Raw = getattr(self._fields, name, msgspec.Raw())
+        if not len(text):
+            raise KeyError(name)
+        return _value(text)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in _FIELDS if len(getattr(self._fields, name)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
