@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from streamduel.analysis.client_checks import bots, dependence
@@ -36,6 +36,11 @@ MAX_TIMES: Final = 10
 
 SAMPLE: Final = 100_000
 """Records without an id that are compared, about, those of some moments."""
+
+FIRST_TIME: Final = 10**11
+LAST_TIME: Final = 10**14
+"""Milliseconds since 1970 that a log may have, 1973 to 5138: seconds are below, microseconds above,
+whichever unit the column is taken to have."""
 
 
 class Facts(NamedTuple):
@@ -127,19 +132,27 @@ def _within(engine: Engine, facts: Facts) -> Check:
     )
 
 
-def _times(engine: Engine, facts: Facts) -> list[Check]:
-    """Whether times can be read; a log without times needs none."""
-    unread, example = engine.rows(
-        "SELECT count(*), min(unusable) FROM events WHERE problem IS NULL AND unusable IS NOT NULL"
-        f" AND coalesce(experiment, {quoted(facts.experiment)}) = {quoted(facts.experiment)}"
+def _times(engine: Engine, facts: Facts) -> Iterator[Check]:
+    """Whether times can be read, and have one unit; a log without times needs none."""
+    unusable = "problem IS NULL AND unusable IS NOT NULL"
+    unread, example, far, near = engine.rows(
+        f"SELECT count(*) FILTER ({unusable}), min(unusable) FILTER ({unusable}),"
+        f" count(*) FILTER (ts NOT BETWEEN {FIRST_TIME} AND {LAST_TIME}),"
+        f" count(*) FILTER (ts BETWEEN {FIRST_TIME} AND {LAST_TIME}) FROM events"
+        f" WHERE coalesce(experiment, {quoted(facts.experiment)}) = {quoted(facts.experiment)}"
     )[0]
-    if not unread:
-        return []
-    sentence = (
-        f"{counted(unread, 'time')} cannot be read, such as '{readable(example, 80)}', and left"
-        " out; write ISO 8601, or a number since 1970."
-    )
-    return [Check("times", "warning", sentence)]
+    if unread:
+        yield Check(
+            "times", "warning",
+            f"{counted(unread, 'time')} cannot be read, such as '{readable(example, 80)}', and left"
+            " out; write ISO 8601, or a number since 1970.",
+        )  # fmt: skip
+    elif far and near:
+        yield Check(
+            "times", "warning",
+            f"{far:,} of {far + near:,} times are before 1973 or after 5138: does the column mix"
+            " seconds and milliseconds, or have 0 for a missing time?",
+        )  # fmt: skip
 
 
 def _readings(engine: Engine) -> list[Check]:
