@@ -31,7 +31,8 @@ UNSEALED: Final = 2
 
 RESTORE: Final = (
     "restore it from a backup, or move the snapshots and outputs away to start over: the click log "
-    "is then folded again from its beginning, with the same result if it is complete"
+    "is then folded again from its beginning, with the same result if it is complete and the "
+    "configuration is the first one"
 )
 
 Length = Annotated[int, msgspec.Meta(ge=0)]
@@ -134,6 +135,7 @@ class FileOutlet:
         self._failpoint = failpoint
         self._locks = [_lock(folder / LOCK) for folder in dict.fromkeys((snapshots, outputs))]
         self._files: dict[str, IO[bytes]] = {}
+        self._lengths: dict[str, int] = {}  # of the outputs, with what was appended
         try:
             found = read_snapshot(self._path)
             check_outputs(outputs, self._path, found)
@@ -161,6 +163,7 @@ class FileOutlet:
         if file.tell() > length:
             file.truncate(length)
             file.seek(length)
+        self._lengths[name] = length
         return file
 
     def load(self, partition: int) -> Snapshot | None:
@@ -189,10 +192,10 @@ class FileOutlet:
 
     def _check_in_place(self, name: str) -> None:
         """Refuse to commit what no reader would find."""
-        path = self._outputs / name
+        path, length = self._outputs / name, self._lengths[name]
+        here = os.fstat(self._files[name].fileno())
         try:
-            there = path.stat()
-            moved = not os.path.samestat(there, os.fstat(self._files[name].fileno()))
+            moved = not os.path.samestat(path.stat(), here)
         except FileNotFoundError:
             moved = True
         if moved:
@@ -200,10 +203,17 @@ class FileOutlet:
                 f"{path} was moved or removed while streamduel writes to it; bring it back, and "
                 f"the next start continues from the last commit."
             )
+        if here.st_size != length:
+            raise ConnectorError(
+                f"{path} has {here.st_size} bytes, of which streamduel wrote {length}: another "
+                f"program has changed it; restore it, and the next start continues from the last "
+                f"commit."
+            )
 
     def _append(self, name: str, messages: Sequence[Message]) -> None:
         if messages:
             text = memoryview(b"\n".join([*(message.value for message in messages), b""]))
+            self._lengths[name] += len(text)
             while text:  # an unbuffered write may be partial
                 text = text[self._files[name].write(text) :]
 
@@ -215,8 +225,7 @@ class FileOutlet:
             entries = dict(former.entries) if former else {}
             entries.update({name: msgspec.Raw(entry) for name, entry in commit.entries.items()})
             partitions[commit.partition] = PartitionSnapshot(commit.next_offset, entries)
-        lengths = {name: file.tell() for name, file in self._files.items()}
-        return SnapshotFile(lengths, partitions)
+        return SnapshotFile(dict(self._lengths), partitions)
 
     def _write_snapshot(self, snapshot: SnapshotFile) -> None:
         with self._path.with_suffix(".new").open("wb") as file:

@@ -29,7 +29,10 @@ MAX_PART_BYTES: Final = 255
 def _named(path: object) -> object:
     if path == "" or "\0" in str(path):
         raise ValueError(f"must be a path (found {path!r})")
-    longest = max((len(os.fsencode(part)) for part in Path(str(path)).parts), default=0)
+    try:
+        longest = max((len(os.fsencode(part)) for part in Path(str(path)).parts), default=0)
+    except UnicodeEncodeError:
+        raise ValueError(f"must be a path in UTF-8 (found {path!r})") from None
     if longest > MAX_PART_BYTES:
         raise ValueError(
             f"must have file names of at most {MAX_PART_BYTES} bytes (found one of {longest})"

@@ -122,16 +122,18 @@ class FileSource:
         None as long as it has no complete line, and for standard input.
         """
         if self._first_line is None and self._path.is_file():
-            try:
-                with self._open(by_line=True) as file:
-                    line = file.readline(MAX_LINE_BYTES)
-            except (OSError, EOFError, zlib.error) as error:
-                raise ConnectorError(
-                    f"source.path {self._path} cannot be read: {error}."
-                ) from error
-            if line.endswith(b"\n") or len(line) == MAX_LINE_BYTES:
-                self._first_line = f"first line {hashlib.sha256(line).hexdigest()[:16]}"
+            self._first_line = self._hashed_first_line()
         return self._first_line
+
+    def _hashed_first_line(self) -> str | None:
+        try:
+            with self._open(by_line=True) as file:
+                line = file.readline(MAX_LINE_BYTES)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ConnectorError(f"source.path {self._path} cannot be read: {error}.") from error
+        if line.endswith(b"\n") or len(line) == MAX_LINE_BYTES:
+            return f"first line {hashlib.sha256(line).hexdigest()[:16]}"
+        return None
 
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:
         """The lines of the next chunk of the file."""
@@ -199,9 +201,11 @@ class FileSource:
             found = self._from_file(wanted) if wanted else b""
         except (OSError, EOFError, zlib.error) as error:
             raise ConnectorError(f"source.path {self._path} cannot be read: {error}.") from error
-        self._at_end = not found
+        grown, self._at_end = self._at_end and bool(found), not found
         if found is None:  # an empty pipe
             return b""
+        if grown and self._first_line not in {None, self._hashed_first_line()}:
+            raise ConnectorError(f"source.path {self._path} was written again; {RESTORE}")
         if not found:
             self._ended = self._end is not None or not self._grows
             if not self._ended:

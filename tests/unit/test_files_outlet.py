@@ -58,6 +58,26 @@ def rotate(path: Path) -> None:
     path.with_suffix(".1").rename(path)
 
 
+@pytest.mark.parametrize("content", [b"{", b"{}\n{}\n{}\n"])
+@pytest.mark.parametrize("name", [ASSIGNMENTS, DEAD_LETTERS])
+def test_nothing_is_committed_to_a_file_that_another_program_changes(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    with closing(FileOutlet(tmp_path, tmp_path)) as outlet:
+        commit(outlet, 1)
+        commit(outlet, 2)
+        kept = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ConnectorError, match="another program has changed it; restore it"):
+            commit(outlet, 3)
+    (tmp_path / name).write_bytes(kept)
+    with closing(FileOutlet(tmp_path, tmp_path)) as outlet:
+        found = outlet.load(0)
+        assert found is not None
+        assert found.next_offset == 2
+        commit(outlet, 3)
+
+
 @pytest.mark.parametrize("remove", [Path.unlink, rotate])
 @pytest.mark.parametrize("name", [ASSIGNMENTS, DEAD_LETTERS])
 def test_nothing_is_committed_to_a_file_that_no_reader_finds(

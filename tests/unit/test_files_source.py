@@ -86,6 +86,19 @@ def test_a_mark_of_utf_8_is_no_part_of_the_first_record(tmp_path: Path, name: st
     assert list(values(path)) == [b"only"]
 
 
+def test_a_file_that_is_written_again_and_is_longer_is_refused(path: Path) -> None:
+    path.write_bytes(b"1\n2\n")
+    with closing(FileSource(path, to_end=False)) as source:
+        assert source.log_id(0) is not None
+        source.poll(0)
+        source.seek(0, None)
+        assert len(source.poll(0).records[0]) == 2
+        assert not source.poll(0).records
+        path.write_bytes(b"3\n4\n5\n")
+        with pytest.raises(ConnectorError, match="was written again; a click log may only grow"):
+            source.poll(0)
+
+
 def test_truncation_names_the_line_that_a_restart_needs(path: Path) -> None:
     path.write_bytes(b"x\n" * 100)
     with pytest.raises(ConnectorError, match=r"has 100 lines, but a restart .* line 8193 on"):
