@@ -19,6 +19,9 @@ MAX_COMPARED_LENGTH: Final = 64
 MAX_SHOWN: Final = 40
 """Characters of a name in a sentence or a table."""
 
+MAX_BITS: Final = 4096
+"""Of an integer that is converted to text: Python refuses 4,300 digits, and takes long before."""
+
 MAX_NEAREST: Final = 256
 """Characters of a name for which a close one is looked for: the search takes time in proportion."""
 
@@ -183,6 +186,8 @@ def shown(value: object, limit: int = 80, *, json: bool = False) -> str:
     ("'bm25'", 'true', 'nothing', 'a list of 2', 'a mapping of 1')
     >>> shown(None, json=True), shown([1, 2], json=True), shown({"a": 1}, json=True)
     ('null', 'an array of 2', 'an object')
+    >>> shown(16**5000)
+    'a number of more than 1,000 digits'
     """
     if isinstance(value, bool):
         return str(value).lower()
@@ -195,7 +200,11 @@ def shown(value: object, limit: int = 80, *, json: bool = False) -> str:
     if isinstance(value, list):
         kind = "an array" if json else "a list"
         return f"{kind} of {len(value)}" if value or json else "an empty list"
-    return shortened(repr(value[:limit] if isinstance(value, str) else value), limit)
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        text = "a number of more than 1,000 digits"
+    else:
+        text = repr(value[:limit] if isinstance(value, str) else value)
+    return shortened(text, limit)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -15,6 +15,10 @@ Location = tuple[str | int, ...]
 """The place of a value: keys, and indices of list entries."""
 
 
+MAX_BYTES: Final = 2**24
+"""Of a configuration: a thousand experiments with a hundred arms each have a tenth of it."""
+
+
 class Document:
     """The contents of a configuration file, and where each key is written.
 
@@ -31,8 +35,13 @@ class Document:
         self.variables: dict[Location, str] = {}
         self._path = path
         try:
-            text = path.read_text(encoding="utf-8")
-            values, self._root = _parse(text, str(path))
+            with path.open("rb") as file:
+                text = file.read(MAX_BYTES + 1)
+            if len(text) > MAX_BYTES:
+                raise ConfigurationError(
+                    f"the configuration {path} must have at most {MAX_BYTES:,} bytes (found more)."
+                )
+            values, self._root = _parse(text.decode(), str(path))
         except OSError as error:
             raise ConfigurationError(
                 f"the configuration {path} cannot be read: {error.strerror}."
@@ -133,7 +142,7 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
             return super().construct_object(node, deep=deep)
-        except (ValueError, AttributeError):  # `!!int x`, or an integer of 5000 digits
+        except (ValueError, AttributeError, LookupError):  # `!!int x`, `!!bool x`, 5000 digits
             raise yaml.constructor.ConstructorError(
                 None, None, "found a value that its type does not allow", node.start_mark
             ) from None

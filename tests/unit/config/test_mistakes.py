@@ -10,6 +10,7 @@ import pytest
 
 from streamduel.cli import app as cli
 from streamduel.config import load
+from streamduel.config.document import MAX_BYTES
 from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
 from tests.unit.config.mistakes import ARMS, CONNECTORS, KAFKA_MISTAKES, MISTAKES
@@ -129,6 +130,11 @@ FOUND = "must be a mapping with source, sink, snapshots and experiments"
         ("? [1]\n: 2", "is not YAML: found unhashable key (line 1, column 3)."),
         ("a: !!int one", "is not YAML: found a value that its type does not allow "
          "(line 1, column 4)."),
+        ("a: !!int ''", "is not YAML: found a value that its type does not allow "
+         "(line 1, column 4)."),
+        ("a: !!bool s3cret", "is not YAML: found a value that its type does not allow "
+         "(line 1, column 4)."),
+        (b"#" * (MAX_BYTES + 1), "must have at most 16,777,216 bytes (found more)."),
         ("a: " + "9" * 5000, "is not YAML: found a value that its type does not allow "
          "(line 1, column 4)."),
         ("a: !!set {x, y}", "is not YAML: could not determine a constructor for the tag (line 1, "
