@@ -88,17 +88,15 @@ class Metrics(Observer):
 
     def restored(self, task: PartitionTask) -> None:
         """A partition was gained and restored."""
-        figures = self._figures
-        self._replace(
-            fenced=False,
-            restoring=figures.restoring - {task.partition},
-            restores=figures.restores + 1,
-        )
+        self._replace(fenced=False, restores=self._figures.restores + 1)
+        if task.cut_off_at is None:  # otherwise it folds nothing before `reread`
+            self._end_restoring(task)
         if not task.outputs:  # otherwise it is committed next, and shown then
             self._view([task])
 
     def reread(self, task: PartitionTask) -> None:
         """The open impressions of a restored partition are known again."""
+        self._end_restoring(task)
         if not task.changed:  # otherwise it is committed next, and shown then
             self._view([task])
 
@@ -136,6 +134,9 @@ class Metrics(Observer):
     def stable_offset_lagging(self, lags: Mapping[int, int]) -> None:
         """The lag of each partition's last stable offset."""
         self._replace(stable_offset_lags=dict(sorted(lags.items())))
+
+    def _end_restoring(self, task: PartitionTask) -> None:
+        self._replace(restoring=self._figures.restoring - {task.partition})
 
     def _view(self, tasks: Sequence[PartitionTask]) -> None:
         now, former = self._clock(), self._figures

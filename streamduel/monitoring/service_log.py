@@ -81,12 +81,17 @@ class ServiceLog(Observer):
         self._gained_at |= dict.fromkeys(partitions, self._clock())
 
     def restored(self, task: PartitionTask) -> None:
-        """Log how long restoring took; dead letters in the snapshot were logged before."""
-        now = self._clock()
-        seconds = now - self._gained_at.pop(task.partition, now)
+        """Note its state; dead letters in the snapshot were logged before."""
         self._dead_letters[task.partition] = dict(task.dead_letters)
         self._outliers[task.partition] = task.time_outliers
         self._offsets[task.partition] = task.next_offset
+        if task.cut_off_at is None:
+            self.reread(task)
+
+    def reread(self, task: PartitionTask) -> None:
+        """Log how long restoring took."""
+        now = self._clock()
+        seconds = now - self._gained_at.pop(task.partition, now)
         log.info(
             "partition restored", partition=task.partition, next_offset=task.next_offset,
             experiments=len(task.experiments), seconds=round(seconds, 3),

@@ -104,6 +104,18 @@ def test_not_ready_while_partitions_are_restored(metrics: Metrics) -> None:
     assert metrics.figures.why_not_ready() == []
 
 
+def test_not_ready_while_the_click_log_is_read_again(metrics: Metrics) -> None:
+    first = task(config({"search": ("x", "y")}))
+    fold(first, *duels("search", 0, "x", "y", "aab"))
+    again = task(config({"search": ("x", "y")}), entries=first.take_commit().entries)
+    metrics.connection(source=True)
+    metrics.gained([0])
+    metrics.restored(again)
+    assert metrics.figures.why_not_ready() == ["partition 0 is being restored."]
+    metrics.reread(again)
+    assert metrics.figures.why_not_ready() == []
+
+
 def test_not_ready_while_the_runner_waits(metrics: Metrics, clock: Clock) -> None:
     metrics.connection(source=True)
     gain(metrics, 1)
