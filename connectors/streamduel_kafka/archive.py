@@ -39,7 +39,8 @@ MAX_DIGITS = 19
 
 RESTORE = (
     "restore it from a backup, or start over with a new group and a new topic for the snapshots: "
-    "the click log is then folded again from its beginning, with the same result if it is complete"
+    "the click log is then folded again from its beginning, with the same result if it is complete "
+    "and the configuration is the first one"
 )
 
 

@@ -176,7 +176,8 @@ def _print_dead_letters(console: Console, report: Report) -> None:
     total = sum(dead_letters.values())
     named = sum(each.tallies["dead_letter"] for each in report.experiments.values())
     rest = total - named
-    without = f", of which {rest:,} name{'s' if rest == 1 else ''} no experiment" if rest else ""
+    name = "names" if rest == 1 else "name"
+    without = f", of which {rest:,} {name} no experiment that was configured" if rest else ""
     console.print(f"dead letters: {total:,}{without}", highlight=False, soft_wrap=True)
     table = _table(["reason"], ["records"])
     for reason, count in dead_letters.items():

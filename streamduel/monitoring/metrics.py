@@ -158,10 +158,10 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Counter(
         "streamduel_unassigned_impressions_total",
         ("experiment",),
-        "Interleaved impressions of a pair that was not assigned: not by the assignment with the "
-        "record's `epoch` or, for a record without one, by none of the last hour of stream time. A "
-        "service that follows assignments has none. Deviations from the assigned shares are not "
-        "counted.",
+        "Interleaved impressions of a pair that was not assigned: no assignment of the last hour "
+        "of stream time contains it, or the record's `epoch` is later than the last one that does. "
+        "A service that follows assignments has none. Deviations from the assigned shares are not "
+        "counted, and neither is a pair that comes back after it was replaced.",
         per_experiment(lambda view: view.impressions.unassigned),
     ),
     Gauge(
@@ -326,8 +326,8 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Gauge(
         "streamduel_restoring_partitions",
         (),
-        "Partitions that this process owns and whose state is being read. No process folds them "
-        "meanwhile.",
+        "Partitions that this process owns and whose state is being read, or the stretch of the "
+        "click log in the dedupe window. No process folds them meanwhile.",
         lambda figures: [((), float(len(figures.restoring)))],
     ),
     Counter(

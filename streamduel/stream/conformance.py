@@ -39,7 +39,8 @@ class Conformance:
     rankings, short ones included. Balanced and optimised interleaving are fair in other ways.
 
     A ranker service must serve pairs of an assignment. If records contain the assignment's `epoch`,
-    the pair must have been in the plan then.
+    it must not be later than the last plan with the pair. The epoch at which a pair came into the
+    plan is not kept.
 
     Args:
         patterns: of the partition.

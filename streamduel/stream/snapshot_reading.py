@@ -26,7 +26,7 @@ from streamduel.stream.snapshot import (
 START_OVER: Final = (
     "restore the snapshots from a backup, or start over with new snapshots (on Kafka also with a "
     "new group): the click log is then folded again from its beginning, with the same result if "
-    "it is complete"
+    "it is complete and the configuration is the first one"
 )
 
 MAX_INTEGER: Final = 2**63 - 1

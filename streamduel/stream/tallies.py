@@ -82,10 +82,14 @@ class OutOfOrder(msgspec.Struct):
     def lost(self) -> int:
         """How many clicks the order has lost, approximately.
 
+        A click behind that waits for its impression is counted twice if it expires.
+
         >>> OutOfOrder(clicks=9, late=2, expired=3).lost, OutOfOrder(9, 2, 3, impressions=1).lost
         (2, 5)
+        >>> OutOfOrder(clicks=3, late=3, expired=3, impressions=1).lost
+        3
         """
-        return self.late + (self.expired if self.impressions else 0)
+        return min(self.clicks, self.late + (self.expired if self.impressions else 0))
 
     def state(self) -> dict[str, Any]:
         """What the hard state contains: nothing before the first count."""

@@ -67,7 +67,7 @@ def test_the_sentence_names_the_place_and_the_way_on(entries: dict[str, bytes]) 
         "the entry 'experiment/search' of partition 0 of snapshots.topic 'state' has a wrong "
         "checksum; restore the snapshots from a backup, or start over with new snapshots (on Kafka "
         "also with a new group): the click log is then folded again from its beginning, with the "
-        "same result if it is complete."
+        "same result if it is complete and the configuration is the first one."
     )
 
 
