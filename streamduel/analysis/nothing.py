@@ -32,7 +32,8 @@ def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -
     names = [
         str(name)
         for (name,) in engine.rows(
-            "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL ORDER BY 1"
+            "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL"
+            " AND problem IS DISTINCT FROM 'JSON or size' ORDER BY 1"  # it names none
         )
     ]
     known = listed([readable(name, 80) for name in names], "'")

@@ -39,11 +39,11 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
         loaded: a valid configuration.
         now: seconds since 1970; by default, the present time.
     """
-    reported: set[str] = set()
+    reported: set[tuple[str, str]] = set()
     for finding in _findings(loaded, time.time() if now is None else now):
         # A topic that the connector refuses is refused again where it is read.
-        if finding.sentence not in reported:
-            reported.add(finding.sentence)
+        if finding[1:] not in reported:
+            reported.add(finding[1:])
             yield finding
 
 

@@ -208,8 +208,11 @@ def test_a_file_that_cannot_be_used_is_one_sentence(
     assert result.err.count("\n") == 1
 
 
-def test_the_nearest_experiment_is_named(streamduel: Streamduel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rest", ["", "{bad\n"])
+def test_the_nearest_experiment_is_named(streamduel: Streamduel, tmp_path: Path, rest: str) -> None:
     path = json_lines(tmp_path / "x", [{**row, "experiment": "search"} for row in lists(200)])
+    with path.open("a") as log:
+        log.write(rest)
 
     result = streamduel("analyze", path, "--experiment", "serch")
 
