@@ -205,9 +205,8 @@ class FileOutlet:
             )
         if here.st_size != length:
             raise ConnectorError(
-                f"{path} has {here.st_size} bytes, of which streamduel wrote {length}: another "
-                f"program has changed it; restore it, and the next start continues from the last "
-                f"commit."
+                f"{path} has {here.st_size} bytes instead of {length}: another program has changed "
+                f"it; restore it, and the next start continues from the last commit."
             )
 
     def _append(self, name: str, messages: Sequence[Message]) -> None:
