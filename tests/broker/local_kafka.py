@@ -144,18 +144,26 @@ def wait_for_broker(bootstrap_servers: str, seconds: float) -> str:
         if time.monotonic() > deadline:
             raise BrokerUnavailableError(f"no Kafka answers on {bootstrap_servers}")
         time.sleep(POLL_SECONDS)
-    milliseconds = max(1000, int(1000 * (deadline - time.monotonic())))
-    try:
-        with KafkaAdminClient(
-            bootstrap_servers=bootstrap_servers,
-            bootstrap_timeout_ms=milliseconds,
-            request_timeout_ms=milliseconds,
-        ) as admin:
-            return str(admin.describe_cluster()["cluster_id"])
-    except (KafkaError, OSError) as error:
-        raise BrokerUnavailableError(
-            f"Kafka on {bootstrap_servers} does not describe its cluster: {error!r}"
-        ) from error
+    while True:
+        try:
+            return _cluster_id(bootstrap_servers, max(1.0, deadline - time.monotonic()))
+        except (KafkaError, OSError) as error:
+            # Another node, which the broker names, may not listen yet.
+            if time.monotonic() > deadline:
+                raise BrokerUnavailableError(
+                    f"Kafka on {bootstrap_servers} does not describe its cluster: {error!r}"
+                ) from error
+        time.sleep(POLL_SECONDS)
+
+
+def _cluster_id(bootstrap_servers: str, seconds: float) -> str:
+    milliseconds = int(1000 * seconds)
+    with KafkaAdminClient(
+        bootstrap_servers=bootstrap_servers,
+        bootstrap_timeout_ms=milliseconds,
+        request_timeout_ms=milliseconds,
+    ) as admin:
+        return str(admin.describe_cluster()["cluster_id"])
 
 
 def _speaks_kafka(host: str, port: int) -> bool:
