@@ -42,8 +42,9 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
     reported: set[tuple[str, str]] = set()
     for finding in _findings(loaded, time.time() if now is None else now):
         # A topic that the connector refuses is refused again where it is read.
-        if finding[1:] not in reported:
-            reported.add(finding[1:])
+        refusal = finding.verdict, finding.sentence
+        if refusal not in reported:
+            reported.add(refusal)
             yield finding
 
 
