@@ -16,8 +16,6 @@ from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
 from streamduel_kafka.source import KafkaSource
 
-DEFAULT_INTERVAL_MS = 500
-
 
 @dataclass
 class Run:

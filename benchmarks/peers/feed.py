@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Protocol, Self
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -47,12 +46,7 @@ class KafkaFeed:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._consumer.close(autocommit=False)
         self._admin.close()
 

@@ -6,7 +6,6 @@ which must acknowledge a write. Clients reach each node directly, or through a `
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import ClassVar, Final, Self
 
 from kafka import KafkaAdminClient
@@ -73,12 +72,7 @@ class LocalCluster:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def leader(self, topic: str, partition: int = 0) -> int:

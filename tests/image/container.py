@@ -5,7 +5,6 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Final, Self
 
 from tests.image.engine import Engine, Image, Start
@@ -37,12 +36,7 @@ class Container:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._kill()
         self._log.close()

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import yaml
@@ -66,12 +65,7 @@ class Service:
             self._process = subprocess.Popen([*COMMAND, str(self._config)], stderr=stderr)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         assert self._process is not None
         self._process.kill()
         self._process.wait()

@@ -21,7 +21,6 @@ from streamduel.simulation.matrices import bradley_terry
 from streamduel.simulation.run import SteppedRun
 
 WINS = [[0.0, 20.0, 25.0], [10.0, 0.0, 20.0], [5.0, 10.0, 0.0]]
-BACKWARDS = np.array(WINS).T.tolist()
 
 
 @pytest.mark.parametrize(
