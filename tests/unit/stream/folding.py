@@ -35,6 +35,15 @@ def text(record: Mapping[str, Any], **changes: Any) -> bytes:
     return encode({**record, **changes})
 
 
+def control(action: str, arm: str | None = None, number: int | str = 0, **fields: Any) -> bytes:
+    return text(CONTROL, id=f"{action}-{arm}-{number}", action=action, arm=arm, **fields)
+
+
+def bulk(a: str, b: str, wins_a: int, wins_b: int = 0, number: int = 0) -> bytes:
+    """A number of duels of one pair."""
+    return text(DUELS, id=f"{a}-{b}-{number}", a=a, b=b, wins_a=wins_a, wins_b=wins_b)
+
+
 def config(*, search: Mapping[str, Any] | None = None, **parts: Any) -> Config:
     experiments = {
         "search": {"arms": ARMS, "seed": 7, **(search or {})},
@@ -121,3 +130,17 @@ def letters(commit: PartitionCommit) -> list[dict[str, Any]]:
 def assignments(commit: PartitionCommit) -> list[dict[str, Any]]:
     """The assignments of a commit."""
     return [json.loads(message.value) for message in commit.assignments]
+
+
+def last(commit: PartitionCommit) -> dict[str, Any]:
+    """The newest assignment of "search" in a commit."""
+    return [it for it in assignments(commit) if it["experiment"] == "search"][-1]
+
+
+def search(**settings: Any) -> Partition:
+    """A partition whose experiment "search" has these settings."""
+    return Partition(config(search=settings))
+
+
+def status(partition: Partition) -> str:
+    return partition.task.experiments["search"].decisions.status

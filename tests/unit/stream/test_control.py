@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamduel.connector import PartitionCommit
 from streamduel.stream.tallies import ArmTallies
 from tests.unit.stream.folding import (
     CONTROL,
@@ -17,8 +16,11 @@ from tests.unit.stream.folding import (
     INTERLEAVING,
     Partition,
     assignments,
-    config,
+    bulk,
+    control,
+    last,
     letters,
+    search,
     text,
 )
 
@@ -31,24 +33,8 @@ POLICIES: list[dict[str, Any]] = [
 ]
 
 
-def search(**settings: Any) -> Partition:
-    return Partition(config(search=settings))
-
-
-def control(action: str, arm: str | None = None, number: int | str = 0) -> bytes:
-    return text(CONTROL, id=f"{action}-{arm}-{number}", action=action, arm=arm)
-
-
-def bulk(a: str, b: str, wins_a: int, wins_b: int, number: int = 0) -> bytes:
-    return text(DUELS, id=f"{a}-{b}-{number}", a=a, b=b, wins_a=wins_a, wins_b=wins_b)
-
-
 def duel(number: int, a: str, b: str, winner: str | None = "a") -> bytes:
     return text(DUEL, id=f"duel-{number}", a=a, b=b, winner=winner)
-
-
-def last(commit: PartitionCommit) -> dict[str, Any]:
-    return assignments(commit)[-1]
 
 
 def arms_of(assignment: dict[str, Any]) -> set[str]:

@@ -16,17 +16,11 @@ from tests.unit.stream.folding import (
     Partition,
     assignments,
     config,
+    control,
     letters,
+    search,
     text,
 )
-
-
-def search(**settings: Any) -> Partition:
-    return Partition(config(search=settings))
-
-
-def control(action: str, arm: str | None = None, number: int | str = 0) -> bytes:
-    return text(CONTROL, id=f"{action}-{arm}-{number}", action=action, arm=arm)
 
 
 def duel(number: int | str, a: str, b: str) -> bytes:

@@ -8,31 +8,24 @@ from typing import Any
 import pytest
 
 from streamduel.config.experiment import StopSettings
-from streamduel.connector import PartitionCommit
 from streamduel.policies import create
 from streamduel.stream.stop_rule import StopRule
-from tests.unit.stream.folding import CONTROL, DUEL, DUELS, Partition, assignments, config, text
+from tests.unit.stream.folding import (
+    DUEL,
+    Partition,
+    assignments,
+    bulk,
+    config,
+    control,
+    last,
+    status,
+    text,
+)
 
 
 def search(confidence: float | None = 0.95, min_duels: int = 0, **settings: Any) -> Partition:
     stop = {"confidence": confidence, "min_duels": min_duels}
     return Partition(config(search={"stop": stop, **settings}))
-
-
-def bulk(a: str, b: str, wins_a: int, wins_b: int, number: int = 0) -> bytes:
-    return text(DUELS, id=f"{a}-{b}-{number}", a=a, b=b, wins_a=wins_a, wins_b=wins_b)
-
-
-def control(action: str, arm: str | None = None) -> bytes:
-    return text(CONTROL, id=f"{action}-{arm}", action=action, arm=arm)
-
-
-def status(partition: Partition) -> str:
-    return partition.task.experiments["search"].decisions.status
-
-
-def last(commit: PartitionCommit) -> dict[str, Any]:
-    return assignments(commit)[-1]
 
 
 def evidence(wins: int, losses: int) -> float:

@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from streamduel.connector import PartitionCommit
-from tests.unit.stream.folding import CONTROL, DUEL, DUELS, Partition, assignments, config, text
-
-
-def search(**settings: Any) -> Partition:
-    return Partition(config(search=settings))
-
-
-def bulk(a: str, b: str, wins_a: int, wins_b: int = 0, number: int = 0) -> bytes:
-    return text(DUELS, id=f"{a}-{b}-{number}", a=a, b=b, wins_a=wins_a, wins_b=wins_b)
-
-
-def control(action: str, arm: str | None = None, **fields: Any) -> bytes:
-    return text(CONTROL, id=f"{action}-{arm}", action=action, arm=arm, **fields)
-
-
-def status(partition: Partition) -> str:
-    return partition.task.experiments["search"].decisions.status
-
-
-def last(commit: PartitionCommit) -> dict[str, Any]:
-    return [it for it in assignments(commit) if it["experiment"] == "search"][-1]
+from tests.unit.stream.folding import DUEL, assignments, bulk, control, last, search, status, text
 
 
 def pairs(commit: PartitionCommit) -> list[tuple[str, str, float]]:
