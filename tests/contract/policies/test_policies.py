@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from streamduel import policies
+from streamduel.errors import PolicyError
 from streamduel.testing.policies import CHECKS, PolicyUnderTest
 from streamduel.testing.policies.state import (
     check_equal_seeds_give_equal_duels_in_another_process,
@@ -44,6 +45,18 @@ def test_an_error_in_another_process_is_shown(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("subprocess.run", lambda *_, **__: failed)
     with pytest.raises(AssertionError, match="'uniform' in another process: ImportError: no mod"):
         check_equal_seeds_give_equal_duels_in_another_process(UNDER_TEST["uniform"])
+
+
+@pytest.mark.parametrize("policy", policies.names())
+def test_a_damaged_state_of_its_own_is_refused(policy: str) -> None:
+    kind, state = policies.get(policy), UNDER_TEST[policy].new().state_dict()
+    own = state["own"]
+    for key in own:
+        others = {other: part for other, part in own.items() if other != key}
+        with pytest.raises(PolicyError):
+            kind.from_state({**state, "own": others})
+        with pytest.raises(PolicyError):
+            kind.from_state({**state, "own": {**own, key: "damaged"}})
 
 
 @pytest.mark.parametrize("policy", policies.names())

@@ -319,12 +319,8 @@ def test_invalid_delta_rejected(delta: float) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ({"switched": 1}, r"damaged.*switched"),
-        ({"switched": None}, r"damaged.*switched"),
         ({"look_at": 0}, r"look_at must be an integer from 1 to 305 \(found 0\)"),
         ({"look_at": 306}, r"look_at must be .* \(found 306\)"),
-        ({"look_at": 2.0}, r"damaged.*look_at"),
-        ({"look_at": True}, r"damaged.*look_at"),
         ({"inner": []}, "damaged.*inner"),
         ({"inner": None, "switched": True}, "damaged.*inner"),
         ({"inner": {}}, "state of policy 'rmed1' is damaged"),
@@ -335,14 +331,6 @@ def test_damaged_states_rejected(damage: dict[str, object], message: str) -> Non
     assert Auto.from_state(state).stage == "rmed1"
     with pytest.raises(PolicyError, match=message):
         Auto.from_state({**state, "own": {**state["own"], **damage}})
-
-
-@pytest.mark.parametrize("key", ["switched", "look_at", "inner"])
-def test_incomplete_states_rejected(key: str) -> None:
-    state = Auto(3).state_dict()
-    del state["own"][key]
-    with pytest.raises(PolicyError, match="'auto' is damaged"):
-        Auto.from_state(state)
 
 
 @pytest.mark.parametrize("name", sorted(set(policies.names()) - {"auto"}))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -114,13 +112,6 @@ def test_a_plan_has_a_bounded_number_of_steps() -> None:
     policy.open_batch()
     assert policy.lacking() >= 2**40 / DRAWS / 2
     assert policy.state_dict()["generator"] != words
-
-
-def test_restored_policy_goes_on_equally() -> None:
-    policy = after(ORDER, 300, horizon=10_000, rounds=8)
-    again = BatchedTopTwo.from_state(json.loads(json.dumps(policy.state_dict())))
-    assert again.lacking(0.7) == policy.lacking(0.7)
-    assert again.propose(50).tolist() == policy.propose(50).tolist()
 
 
 def test_damaged_quotas_are_refused() -> None:

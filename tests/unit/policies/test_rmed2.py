@@ -241,9 +241,3 @@ def test_propose_ahead_equals_textbook() -> None:
 def test_nonpositive_alpha_rejected(alpha: float) -> None:
     with pytest.raises(PolicyError, match=r"policy\.alpha .* 0 \(.*; the paper requires α > 0\."):
         RMED2(3, alpha=alpha)
-
-
-def test_damaged_lists_rejected() -> None:
-    state = RMED2(3).state_dict()
-    with pytest.raises(PolicyError, match="waiting must hold arms"):
-        RMED2.from_state({**state, "own": {**state["own"], "waiting": [3]}})

@@ -214,28 +214,13 @@ def test_propose_ahead_equals_textbook() -> None:
         [None, 0],
         [None, 0, 1, 1],
         [None, 0, 3],
-        [None, 0, -1],
         [None, 0, 2],  # itself
-        [None, 0, True],
-        [None, 0, 1.0],
-        [None, 0, "1"],
-        [None, 0, [1]],
-        {"0": 1},
-        1,
-        False,
     ],
 )
 def test_damaged_opponents_rejected(kept: object) -> None:
     state = fixed().state_dict()
     with pytest.raises(PolicyError, match=r"must keep an opponent|damaged|must hold arms"):
         RMED2FH.from_state({**state, "own": {**state["own"], "kept": kept}})
-
-
-def test_missing_opponents_rejected() -> None:
-    state = fixed().state_dict()
-    del state["own"]["kept"]
-    with pytest.raises(PolicyError, match="'rmed2fh' is damaged"):
-        RMED2FH.from_state(state)
 
 
 def test_restored_policy_shares_nothing_with_state() -> None:

@@ -254,17 +254,11 @@ def test_alpha_up_to_one_half_needs_a_constant(kind: Any) -> None:
         ({"groups": []}, "damaged.*groups|groups must hold arms"),
         ({"groups": [[]]}, "damaged.*groups|groups must hold arms"),
         ({"groups": [[0, 5]]}, "damaged.*groups|groups must hold arms"),
-        ({"groups": [[0, "1"]]}, "damaged.*groups|groups must hold arms"),
-        ({"groups": [[0, True]]}, "damaged.*groups|groups must hold arms"),
-        ({"groups": [0, 1]}, "damaged.*groups|groups must hold arms"),
-        ({"groups": {"0": [1]}}, "damaged.*groups|groups must hold arms"),
         ({"groups": [[0, 1], [1, 2]]}, "in two groups"),
         ({"turn": -1}, "damaged.*turn"),
         ({"turn": 3}, "turn must be"),
-        ({"turn": 0.0}, "damaged.*turn"),
         ({"stage": 0}, "damaged.*stage"),
         ({"stage": 6}, "stage must be"),
-        ({"stage": "1"}, "damaged.*stage"),
     ],
 )
 def test_damaged_groups_rejected(

@@ -77,6 +77,16 @@ def test_restore_equals_saved_state() -> None:
         ({"best": -1}, r"a state is damaged: .* at `\$.best`"),
         ({"round": True}, r"a state is damaged: .* at `\$.round`"),
         ({"rounds": 1}, "a state is damaged: .*unknown field `rounds`"),
+        ({"round": 1.0}, r"a state is damaged: .* at `\$.round`"),
+        ({"round": None}, r"a state is damaged: .* at `\$.round`"),
+        ({"active": None}, r"a state is damaged: .* at `\$.active`"),
+        ({"active": "02"}, r"a state is damaged: .* at `\$.active`"),
+        ({"active": {"0": 1}}, r"a state is damaged: .* at `\$.active`"),
+        ({"active": [True]}, r"a state is damaged: .* at `\$.active"),
+        ({"active": [1.0]}, r"a state is damaged: .* at `\$.active"),
+        ({"active": [[1]]}, r"a state is damaged: .* at `\$.active"),
+        ({"active": [-1]}, r"a state is damaged: .* at `\$.active"),
+        ({"listed": [0, 1]}, r"a state is damaged: .* at `\$.listed"),
     ],
 )
 def test_damaged_states_rejected(changes: dict[str, object], message: str) -> None:
