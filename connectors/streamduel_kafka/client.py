@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from kafka import TopicPartition
 
@@ -49,8 +49,17 @@ class Membership:
     max_poll_interval_ms: int
 
 
+Client = TypeVar("Client")
+
+
+class Options(Generic[Client]):
+    """With what a client of this kind is opened, and the function of its package that opens it."""
+
+    opener: ClassVar[str]
+
+
 @dataclass(frozen=True, kw_only=True)
-class ConsumerOptions:
+class ConsumerOptions(Options["Consumer"]):
     """A consumer; it reads committed records only, and commits nothing itself.
 
     Attributes:
@@ -65,6 +74,8 @@ class ConsumerOptions:
         metadata_seconds: how often it asks for the metadata of its topics.
     """
 
+    opener = "open_consumer"
+
     client_id: str = "streamduel"
     group: str | None = None
     membership: Membership | None = None
@@ -76,7 +87,7 @@ class ConsumerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProducerOptions:
+class ProducerOptions(Options["Producer"]):
     """A producer; it writes each record once, to every in-sync replica.
 
     Attributes:
@@ -90,6 +101,8 @@ class ProducerOptions:
         linger_ms: how long it collects records for a larger request.
     """
 
+    opener = "open_producer"
+
     client_id: str = "streamduel"
     seconds: float
     block_seconds: float
@@ -101,8 +114,10 @@ class ProducerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdminOptions:
+class AdminOptions(Options["Admin"]):
     """A client that describes and creates topics."""
+
+    opener = "open_admin"
 
     client_id: str = "streamduel-admin"
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, overload
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import structlog
 from kafka import errors
 
 from streamduel.errors import ConnectorError
-from streamduel_kafka.client import (
-    Admin,
-    AdminOptions,
-    Consumer,
-    ConsumerOptions,
-    Producer,
-    ProducerOptions,
-)
+from streamduel_kafka.client import Client, Options
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -58,9 +51,6 @@ UNREACHABLE = (
 )
 
 
-Options = ConsumerOptions | ProducerOptions | AdminOptions
-
-
 def chosen(settings: Mapping[str, Any]) -> Any:
     """The client that the settings name, imported now.
 
@@ -81,43 +71,21 @@ def chosen(settings: Mapping[str, Any]) -> Any:
     return default
 
 
-@overload
-def connect(options: ConsumerOptions, settings: Mapping[str, Any], seconds: float) -> Consumer: ...
-@overload
-def connect(options: ProducerOptions, settings: Mapping[str, Any], seconds: float) -> Producer: ...
-@overload
-def connect(options: AdminOptions, settings: Mapping[str, Any], seconds: float) -> Admin: ...
-def connect(options: Options, settings: Mapping[str, Any], seconds: float) -> Any:
+def connect(options: Options[Client], settings: Mapping[str, Any], seconds: float) -> Client:
     """Open the client that these options describe, or leave nothing open.
 
     Raises:
         KafkaError: the brokers were not reached in time, or refused the client.
         ConnectorError: the client is not installed.
     """
-    client = chosen(settings)
+    open_client: Callable[..., Client] = getattr(chosen(settings), options.opener)
     rest = {name: value for name, value in settings.items() if name != "client"}
-    if isinstance(options, ConsumerOptions):
-        return client.open_consumer(rest, options, seconds)
-    if isinstance(options, ProducerOptions):
-        return client.open_producer(rest, options, seconds)
-    return client.open_admin(rest, options, seconds)
+    return open_client(rest, options, seconds)
 
 
-@overload
 def connect_at_start(
-    options: ConsumerOptions, settings: Mapping[str, Any], seconds: float = ...
-) -> Consumer: ...
-@overload
-def connect_at_start(
-    options: ProducerOptions, settings: Mapping[str, Any], seconds: float = ...
-) -> Producer: ...
-@overload
-def connect_at_start(
-    options: AdminOptions, settings: Mapping[str, Any], seconds: float = ...
-) -> Admin: ...
-def connect_at_start(
-    options: Any, settings: Mapping[str, Any], seconds: float = BOOTSTRAP_SECONDS
-) -> Any:
+    options: Options[Client], settings: Mapping[str, Any], seconds: float = BOOTSTRAP_SECONDS
+) -> Client:
     """As `connect`, with an error message for the user who starts the process.
 
     Raises:
