@@ -142,6 +142,11 @@ def _group() -> TyperGroup:
     return group
 
 
+def say(console: Console, text: str) -> None:
+    """Print a text as it is: no markup, no colours, and lines that only the terminal wraps."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def plain(text: str) -> str:
     r"""A text whose lines cannot control the terminal: records and their names are in them.
 
@@ -166,14 +171,14 @@ def main() -> None:
         from streamduel.logging import redact  # noqa: PLC0415 - as above
 
         sentence = plain(redact(f"streamduel: {error}"))
-        err.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        say(err, sentence)
         sys.exit(exit_status(error))
     except OSError as error:
         if error.filename is not None or error.errno == errno.EPIPE:
             raise
         if error.errno not in UNWRITABLE:
             sentence = f"streamduel: the operating system reports: {error.strerror}."
-            err.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            say(err, sentence)
             sys.exit(FAILURE)
         sys.stderr.write(f"streamduel: standard output cannot be written: {error.strerror}.\n")
         sys.stderr.flush()

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from streamduel.cli.app import FAILURE, err
+from streamduel.cli.app import FAILURE, err, say
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.cli.changes import NOT_STARTED, Change, read_changes
 from streamduel.cli.control import ActorName, check_enabled, write
@@ -42,7 +42,7 @@ def apply(
     found = read_changes(loaded, after_pending=True)
     changes = found or []
     for change in changes:
-        err.print(str(change), markup=False, highlight=False, soft_wrap=True)
+        say(err, str(change))
     wanted = _wanted(changes)
     if not changes:
         unchanged = "The running experiments are as configured."

@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 from streamduel.cli import tables
-from streamduel.cli.app import FAILURE, err, out
+from streamduel.cli.app import FAILURE, err, out, say
 from streamduel.cli.arguments import AsJson, ConfigPath, errors_as_json, load_config, print_json
 from streamduel.config import LoadedConfig
 from streamduel.stream import inspection
@@ -31,7 +31,7 @@ def inspect(config: ConfigPath, as_json: AsJson = False) -> None:
     elif report.experiments:
         tables.print_report(out, report)
     if not report.experiments:
-        err.print(NO_SNAPSHOT, markup=False, highlight=False, soft_wrap=True)
+        say(err, NO_SNAPSHOT)
         raise typer.Exit(FAILURE)
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from streamduel.cli.app import err, out
+from streamduel.cli.app import err, out, say
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate import INTERRUPTED, whole
@@ -152,7 +152,7 @@ def plan(
     title = f"until the best of {question.arms} rankers is known with {percent} confidence"
     print_titled(out, title, _table(made))
     for sentence in _sentences(made):
-        out.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        say(out, sentence)
     if json is not None:
         write_json(json, report(made))
     if plot is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from streamduel.cli.app import out
+from streamduel.cli.app import out, say
 from streamduel.cli.arguments import ConfigPath, load_config
 from streamduel.cli.control import check_action, user
 from streamduel.cli.repair_opening import Load, gain, has_new_controls, open_log, own, reader
@@ -144,9 +144,9 @@ def repair(
                 source.seek(each.partition, each.next_offset)
             commit(outlet, plan.commits)
     for sentence in plan.sentences:
-        out.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        say(out, sentence)
     done = "Nothing was written (--dry-run)." if dry_run else "Done; start the service."
-    out.print(done, markup=False, highlight=False)
+    say(out, done)
 
 
 def _check(action: str, given: set[str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import typer
 from rich.console import Console
 
-from streamduel.cli.app import FAILURE, err, out, plain
+from streamduel.cli.app import FAILURE, err, out, plain, say
 from streamduel.cli.arguments import (
     AsJson,
     ConfigPath,
@@ -54,10 +54,10 @@ def _print(verdict: audit.Verdict) -> None:
             markup=False, highlight=False,
         )  # fmt: skip
     if verdict.difference:
-        out.print(plain(verdict.difference), markup=False, highlight=False, soft_wrap=True)
+        say(out, plain(verdict.difference))
         return
-    out.print(
+    say(
+        out,
         f"{counted(verdict.records, 'record')} folded again, "
         f"{counted(verdict.assignments, 'assignment')} equal, states equal.",
-        markup=False, highlight=False, soft_wrap=True,
-    )  # fmt: skip
+    )

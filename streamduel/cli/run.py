@@ -11,7 +11,7 @@ import structlog
 import typer
 
 from streamduel.cli import tables
-from streamduel.cli.app import err, exit_status, out
+from streamduel.cli.app import err, exit_status, out, say
 from streamduel.cli.arguments import ConfigPath, Quiet, errors_as_json, load_config, print_json
 from streamduel.cli.file_order import FileOrder
 from streamduel.cli.inspect import read_report
@@ -135,4 +135,4 @@ def _print_folders(loaded: LoadedConfig) -> None:
     for name, settings in {"outputs": loaded.sink, "snapshots": loaded.snapshots}.items():
         path = getattr(settings, "path", None)
         if path is not None:
-            out.print(f"{name}: {path.resolve()}", markup=False, highlight=False, soft_wrap=True)
+            say(out, f"{name}: {path.resolve()}")

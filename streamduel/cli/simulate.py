@@ -10,7 +10,7 @@ from typing import Any, Final
 import typer
 
 from streamduel.cli import simulate_options as options
-from streamduel.cli.app import err, out
+from streamduel.cli.app import err, out, say
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate_tables import print_results
@@ -292,4 +292,4 @@ def _print_interruption(results: Results, outputs: _Outputs) -> None:
         text += "; with --json or --journal, finished runs would be kept."
     else:
         text += f", kept in {outputs.journal}; the same command continues from there."
-    err.print(text, markup=False, highlight=False, soft_wrap=True)
+    say(err, text)

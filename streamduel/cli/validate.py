@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from streamduel.cli.app import out
+from streamduel.cli.app import out, say
 from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
 from streamduel.config import LoadedConfig
 from streamduel.errors import StreamduelError, counted
@@ -85,7 +85,7 @@ def validate(
         ]
     elif against_state:
         lines.append(not_started or "The running experiments are as configured.")
-    out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    say(out, "\n".join(lines))
 
 
 def _read_changes(loaded: LoadedConfig) -> tuple[list[Change], str | None]:
