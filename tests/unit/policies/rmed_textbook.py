@@ -6,25 +6,22 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
-
-import numpy as np
 
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.rmed1 import RMED1
+from tests.unit.policies.bed import Counts, with_own
 
 RMED = TypeVar("RMED", bound=RMED1)
 
 
-class Textbook:
+class Textbook(Counts):
     """Algorithms 1 and 2 as printed, recomputed at every step; draws in RMED1's order."""
 
     def __init__(self, n_arms: int, seed: int, f_weight: float = 0.3) -> None:
         self.arms = range(n_arms)
-        self.wins = np.zeros((n_arms, n_arms))
-        self.t = 1
-        self.generator = Generator(seed)
+        super().__init__(n_arms, seed)
         standing = self.generator.permutation(n_arms)
         self.order = sorted(self.arms, key=standing.__getitem__)
         self.slack = f_weight * n_arms**1.01
@@ -103,24 +100,6 @@ class Textbook:
     def met(self, i: int, j: int) -> float:
         return self.wins.item(i, j) + self.wins.item(j, i)
 
-    def draw(self, arms: list[int]) -> int:
-        return arms[self.generator.below(len(arms))]
-
-    def observe(self, first: int, second: int, first_wins: float) -> None:
-        self.t += 1
-        if first != second:
-            self.wins[first, second] += first_wins
-            self.wins[second, first] += 1 - first_wins
-
-
-def policy_after(policy: RMED, *results: tuple[int, int, int, int]) -> RMED:
-    """The policy after `(first, second, wins of first, wins of second)`."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    return policy
-
 
 def own_state(policy: RMED1) -> dict[str, Any]:
     """The policy's own state: its arm lists."""
@@ -130,9 +109,8 @@ def own_state(policy: RMED1) -> dict[str, Any]:
 
 def in_pass(policy: RMED, *arms: int, **others: object) -> RMED:
     """The policy within a pass, with these arms waiting."""
-    state = policy.state_dict()
     lists = {"exploring": False, "waiting": [*reversed(arms)], "joining": [], "concluding": False}
-    return type(policy).from_state({**state, "own": {**state["own"], **lists, **others}})
+    return with_own(policy, **{**lists, **others})
 
 
 def step(policy: RMED1, first_wins: float = 0.5) -> list[int]:
@@ -166,6 +144,27 @@ def in_cycle(first: int, second: int) -> float:
 def unordered(pairs: Any) -> Counter[tuple[int, int]]:
     """Count each unordered pair."""
     return Counter((min(pair), max(pair)) for pair in pairs.tolist())
+
+
+def assert_follows_textbook(
+    policy: RMED1,
+    book: Textbook,
+    duels: int,
+    chance: Callable[[int, int], float],
+    luck: random.Random,
+    ties: float = 0.0,
+) -> None:
+    """Assert that each proposal is that of the textbook, random draws included."""
+    for _ in range(duels):
+        [[first, second]] = policy.propose().tolist()
+        assert (first, second) == next(book.steps)
+        first_wins = float(luck.random() < chance(first, second))
+        if ties and luck.random() < ties:
+            first_wins = 0.5
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+        book.tallies["self-duels"] += first == second
+    assert policy.state_dict()["generator"] == book.generator.state_dict()
 
 
 def assert_ahead_follows_textbook(policy: RMED1, book: Textbook, duels: int) -> int:

@@ -14,17 +14,9 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.batched_policy import BatchedPolicy
 from streamduel.policies.c2b import C2B
 from streamduel.policies.pcomp import PComp
+from tests.unit.policies.bed import policy_after, with_own
 
 ALL_OF_SIX = {(i, j) for j in range(6) for i in range(j)}
-
-
-def policy_after(policy: C2B, *results: tuple[int, int, int, int]) -> C2B:
-    """The policy after `(first, second, wins of first, wins of second)`."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    return policy
 
 
 def lacking(policy: BatchedPolicy) -> set[tuple[int, int]]:
@@ -213,6 +205,5 @@ DAMAGES: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize(("key", "value"), [(key, one) for key in DAMAGES for one in DAMAGES[key]])
 def test_damaged_states_rejected(key: str, value: Any) -> None:
-    state = C2B(3, horizon=10_000).state_dict()
     with pytest.raises(PolicyError):
-        C2B.from_state({**state, "own": {**state["own"], key: value}})
+        with_own(C2B(3, horizon=10_000), **{key: value})

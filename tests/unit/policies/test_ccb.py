@@ -7,26 +7,21 @@ import random
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.ccb import CCB
+from tests.unit.policies.bed import Bounds, with_own
 
 CYCLE = (0.5, 0.8, 0.2)
 
 
-class Textbook:
+class Textbook(Bounds):
     """Algorithm 1 as printed: K x K bounds recomputed at every step; draws in CCB's order."""
 
     def __init__(self, n_arms: int, seed: int, alpha: float) -> None:
-        self.arms, self.alpha = range(n_arms), alpha
-        self.wins = np.zeros((n_arms, n_arms))
-        self.in_flight = np.zeros((n_arms, n_arms))
-        self.t = 1
-        self.generator = Generator(seed)
-        self.generator.permutation(n_arms)
+        super().__init__(n_arms, seed, alpha)
         self.tallies: Counter[str] = Counter()
         self.reset()
 
@@ -34,14 +29,6 @@ class Textbook:
         self.best = set(self.arms)
         self.lists: list[set[int]] = [set() for _ in self.arms]
         self.losses = len(self.arms)
-
-    def upper_of(self, i: int, j: int) -> float:
-        if i == j:
-            return 0.5
-        played = self.wins[i, j] + self.wins[j, i]
-        trials = played + self.in_flight[i, j]
-        mean = self.wins[i, j] / played if played else 1.0
-        return mean + (math.sqrt(self.alpha * math.log(self.t) / trials) if trials else 1.0)
 
     def choose(self) -> tuple[int, int]:
         arms = self.arms
@@ -110,27 +97,6 @@ class Textbook:
                 order = self.generator.permutation(len(listed))
                 self.lists[j] = {listed[k] for k in order[:size]}
 
-    def draw(self, arms: list[int]) -> int:
-        return arms[self.generator.below(len(arms))]
-
-    def propose(self, n: int) -> list[list[int]]:
-        pairs = []
-        for _ in range(n):
-            c, d = self.choose()
-            pairs.append([c, d])
-            self.in_flight[c, d] += 1
-            self.in_flight[d, c] += 1
-            self.t += 1
-        self.in_flight[:] = 0
-        self.t -= n
-        return pairs
-
-    def observe(self, first: int, second: int, first_wins: float) -> None:
-        self.t += 1
-        if first != second:
-            self.wins[first, second] += first_wins
-            self.wins[second, first] += 1 - first_wins
-
     def own_state(self) -> dict[str, Any]:
         return {
             "best": sorted(self.best),
@@ -144,12 +110,6 @@ def policy_after(policy: CCB, *results: tuple[int, int, int]) -> CCB:
     for winner, loser, count in results:
         policy.observe(winner, loser, 1, count)
     return policy
-
-
-def with_own(policy: CCB, **own: object) -> CCB:
-    """The policy with other hypotheses."""
-    state = policy.state_dict()
-    return CCB.from_state({**state, "own": {**state["own"], **own}})
 
 
 def hypotheses(policy: CCB) -> dict[str, Any]:

@@ -14,18 +14,10 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies.copeland_pbr import CopelandPBR
+from tests.unit.policies.bed import policy_after, with_own
 
 Chance = Callable[[int, int, int], float]
 Pair = tuple[int, int]
-
-
-def policy_after(policy: CopelandPBR, *results: tuple[int, int, int, int]) -> CopelandPBR:
-    """The policy after `(first, second, wins of first, wins of second)`."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    return policy
 
 
 def with_ties(policy: CopelandPBR, times: int, *, but: set[tuple[int, int]]) -> CopelandPBR:
@@ -382,6 +374,6 @@ def test_restore_with_many_arms() -> None:
     ],
 )
 def test_damaged_states_rejected(damage: dict[str, Any], message: str) -> None:
-    state = policy_after(CopelandPBR(3, horizon=1000), (0, 1, 3, 0)).state_dict()
+    policy = policy_after(CopelandPBR(3, horizon=1000), (0, 1, 3, 0))
     with pytest.raises(PolicyError, match=message):
-        CopelandPBR.from_state({**state, "own": {**state["own"], **damage}})
+        with_own(policy, **damage)

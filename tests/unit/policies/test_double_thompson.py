@@ -14,20 +14,10 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.beta import BetaPosterior
 from streamduel.policies.double_thompson import DoubleThompson, DoubleThompsonPlus
 from streamduel.preference.arrays import Booleans, Floats, Integers
+from tests.unit.policies.bed import FEW
 
 BOTH = [DoubleThompson, DoubleThompsonPlus]
 
-# Wins of the row over the column. Few duels per pair, one unseen: one random word per pair.
-FEW = np.array(
-    [
-        [0, 6, 9, 4, 0],
-        [5, 0, 3, 7, 2],
-        [4, 6, 0, 2, 8],
-        [8, 3, 5, 0, 5],
-        [0, 5, 4, 6, 0],
-    ],
-    dtype=float,
-)
 # Many duels: each θ is sampled separately.
 MANY = np.array(
     [

@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 
 from streamduel.policies import from_state
-from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.merging_policy import merge
 from streamduel.policies.merge_rucb import MergeRUCB
+from tests.unit.policies.bed import Counts, policy_after
 
 
-class Textbook:
+class Textbook(Counts):
     """Algorithm 1 as printed, bounds recomputed at each step; draws in MergeRUCB's order."""
 
     def __init__(self, n_arms: int, seed: int, *, alpha: float, size: int, constant: float) -> None:
         self.n_arms, self.alpha, self.size, self.constant = n_arms, alpha, size, constant
-        self.wins = np.zeros((n_arms, n_arms))
-        self.t, self.stage, self.turn = 1, 1, 0
-        self.generator = Generator(seed)
+        super().__init__(n_arms, seed)
+        self.stage, self.turn = 1, 0
         standing = self.generator.permutation(n_arms)
         order = sorted(range(n_arms), key=lambda arm: standing[arm])
         self.groups = [order[at : at + size] for at in range(0, n_arms, size)]
@@ -57,16 +56,10 @@ class Textbook:
         self.turn = 0
 
     def pair(self, group: list[int]) -> tuple[int, int]:
-        c = group[self.generator.below(len(group))]
+        c = self.draw(group)
         highest = max(self.upper(j, c) for j in group if j != c)
         tied = [j for j in group if j != c and self.upper(j, c) == highest]
-        return c, tied[self.generator.below(len(tied))]
-
-    def observe(self, first: int, second: int, first_wins: float) -> None:
-        self.t += 1
-        if first != second:
-            self.wins[first, second] += first_wins
-            self.wins[second, first] += 1 - first_wins
+        return c, self.draw(tied)
 
 
 @pytest.mark.parametrize(
@@ -95,15 +88,6 @@ def test_every_step_equals_textbook(n_arms: int, size: int, steps: int) -> None:
 def of_one_group(*results: tuple[int, int, int, int]) -> MergeRUCB:
     """Four arms after some duels; α ln(t + C) is 1."""
     return policy_after(MergeRUCB(4, seed=1, alpha=1 / math.log(1e12), constant=1e12), *results)
-
-
-def policy_after(policy: MergeRUCB, *results: tuple[int, int, int, int]) -> MergeRUCB:
-    """The policy after `(first, second, wins of first, wins of second)`."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    return policy
 
 
 def test_champion_uniform_and_challenger_of_largest_bound() -> None:

@@ -7,15 +7,12 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies.pcomp import PComp
+from tests.unit.policies import bed
 
 
 def policy_after(policy: PComp, *results: tuple[int, int, int, int]) -> PComp:
     """The policy after `(first, second, wins of first, wins of second)` and a proposal."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    policy.propose()
+    bed.policy_after(policy, *results).propose()
     return policy
 
 

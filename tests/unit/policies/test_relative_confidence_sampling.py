@@ -15,20 +15,10 @@ from streamduel.policies.base.beta import BetaPosterior, beats
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.relative_confidence_sampling import RelativeConfidenceSampling
 from streamduel.preference.arrays import Floats, Integers
+from tests.unit.policies.bed import FEW
 
 MODULE = "streamduel.policies.relative_confidence_sampling"
 
-# Wins of the row over the column. Few duels per pair, one unseen: one random word per pair.
-FEW = np.array(
-    [
-        [0, 6, 9, 4, 0],
-        [5, 0, 3, 7, 2],
-        [4, 6, 0, 2, 8],
-        [8, 3, 5, 0, 5],
-        [0, 5, 4, 6, 0],
-    ],
-    dtype=float,
-)
 # Few, many, half and no wins.
 MIXED = np.array(
     [

@@ -11,15 +11,16 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies.rmed1 import RMED1
+from tests.unit.policies.bed import policy_after
 from tests.unit.policies.rmed_textbook import (
     Textbook,
     assert_ahead_follows_textbook,
+    assert_follows_textbook,
     in_cycle,
     in_order,
     in_pass,
     opponents,
     own_state,
-    policy_after,
     step,
     unordered,
 )
@@ -30,16 +31,7 @@ from tests.unit.policies.rmed_textbook import (
 def test_every_step_equals_textbook(n_arms: int, steps: int, f_weight: float) -> None:
     policy = RMED1(n_arms, seed=n_arms, f_weight=f_weight)
     book = Textbook(n_arms, n_arms, f_weight)
-    rng = random.Random(n_arms)
-    for _ in range(steps):
-        [[first, second]] = policy.propose().tolist()
-        assert (first, second) == next(book.steps)
-        first_wins = float(rng.random() < in_order(first, second))
-        first_wins = 0.5 if rng.random() < 0.1 else first_wins
-        policy.observe(first, second, first_wins)
-        book.observe(first, second, first_wins)
-        book.tallies["self-duels"] += first == second
-    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    assert_follows_textbook(policy, book, steps, in_order, random.Random(n_arms), ties=0.1)
     expected = {"all listed", "some listed", "meets i*", "meets the strongest", "self-duels"}
     expected -= {"meets the strongest"} if n_arms == 2 else set()
     expected -= {"some listed"} if f_weight == 1 else set()  # too early for that

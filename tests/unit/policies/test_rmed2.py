@@ -12,13 +12,14 @@ import pytest
 from streamduel.errors import PolicyError
 from streamduel.policies.rmed2 import RMED2
 from tests.unit.policies import rmed_textbook
+from tests.unit.policies.bed import policy_after
 from tests.unit.policies.rmed_textbook import (
     assert_ahead_follows_textbook,
+    assert_follows_textbook,
     in_cycle,
     in_order,
     in_pass,
     opponents,
-    policy_after,
     unordered,
 )
 
@@ -69,15 +70,7 @@ def after(policy: RMED2, duels: int) -> RMED2:
 @pytest.mark.parametrize(("n_arms", "steps"), [(2, 1000), (3, 1500), (6, 1500), (9, 1500)])
 def test_every_step_equals_textbook(n_arms: int, steps: int, alpha: float) -> None:
     policy, book = RMED2(n_arms, seed=n_arms, alpha=alpha), Textbook(n_arms, n_arms, alpha)
-    rng = random.Random(n_arms)
-    for _ in range(steps):
-        [[first, second]] = policy.propose().tolist()
-        assert (first, second) == next(book.steps)
-        first_wins = float(rng.random() < in_order(first, second))
-        first_wins = 0.5 if rng.random() < 0.1 else first_wins
-        policy.observe(first, second, first_wins)
-        book.observe(first, second, first_wins)
-    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    assert_follows_textbook(policy, book, steps, in_order, random.Random(n_arms), ties=0.1)
     expected = ["meets b", "meets i*", "meets the strongest", "some listed"]
     assert n_arms == 2 or all(book.tallies[kind] for kind in expected), book.tallies
     again = book.tallies["explored"] > math.comb(n_arms, 2)
@@ -85,14 +78,8 @@ def test_every_step_equals_textbook(n_arms: int, steps: int, alpha: float) -> No
 
 
 def test_textbook_equality_without_winner() -> None:
-    policy, book, rng = RMED2(3, seed=4), Textbook(3, seed=4), random.Random(3)
-    for _ in range(1500):
-        [[first, second]] = policy.propose().tolist()
-        assert (first, second) == next(book.steps)
-        first_wins = float(rng.random() < in_cycle(first, second))
-        policy.observe(first, second, first_wins)
-        book.observe(first, second, first_wins)
-    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    policy, book = RMED2(3, seed=4), Textbook(3, seed=4)
+    assert_follows_textbook(policy, book, 1500, in_cycle, random.Random(3))
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ import pytest
 from streamduel.errors import PolicyError
 from streamduel.policies.rmed2fh import RMED2FH
 from tests.unit.policies import test_rmed2 as rmed2
+from tests.unit.policies.bed import policy_after
 from tests.unit.policies.rmed_textbook import (
     assert_ahead_follows_textbook,
+    assert_follows_textbook,
     in_order,
     in_pass,
     opponents,
     own_state,
-    policy_after,
     step,
     unordered,
 )
@@ -64,15 +65,8 @@ def test_every_step_equals_textbook_until_horizon_then_champion(
     n_arms: int, horizon: int, alpha: float
 ) -> None:
     policy = RMED2FH(n_arms, seed=n_arms, alpha=alpha, horizon=horizon)
-    book, rng = Textbook(n_arms, n_arms, horizon, alpha), random.Random(n_arms)
-    for _ in range(horizon):
-        [[first, second]] = policy.propose().tolist()
-        assert (first, second) == next(book.steps)
-        first_wins = float(rng.random() < in_order(first, second))
-        first_wins = 0.5 if rng.random() < 0.1 else first_wins
-        policy.observe(first, second, first_wins)
-        book.observe(first, second, first_wins)
-    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    book = Textbook(n_arms, n_arms, horizon, alpha)
+    assert_follows_textbook(policy, book, horizon, in_order, random.Random(n_arms), ties=0.1)
     assert own_state(policy)["kept"] == book.kept
     expected = ["no b", "meets b", "meets i*", "meets the strongest", "some listed"]
     assert n_arms == 2 or all(book.tallies[kind] for kind in expected), book.tallies

@@ -10,37 +10,22 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.generator import Generator
 from streamduel.policies.rucb import RUCB
 from streamduel.preference.bounds import UpperBounds
+from tests.unit.policies.bed import Bounds, policy_after
 
 
-class Textbook:
+class Textbook(Bounds):
     """Algorithm 1 as printed: K x K bounds recomputed at every step; draws in RUCB's order."""
 
     def __init__(self, n_arms: int, seed: int, *, alpha: float, champion_set: bool) -> None:
-        self.n_arms, self.alpha, self.champion_set = n_arms, alpha, champion_set
-        self.wins = np.zeros((n_arms, n_arms))
-        self.in_flight = np.zeros((n_arms, n_arms))
-        self.t = 1
-        self.generator = Generator(seed)
-        self.standing = self.generator.permutation(n_arms)
+        super().__init__(n_arms, seed, alpha)
+        self.champion_set = champion_set
         self.hypotheses: set[int] = set()
 
-    def upper(self) -> list[list[float]]:
-        arms = range(self.n_arms)
-        return [[self.upper_of(i, j) for j in arms] for i in arms]
-
-    def upper_of(self, i: int, j: int) -> float:
-        if i == j:
-            return 0.5
-        played = self.wins[i, j] + self.wins[j, i]
-        trials = played + self.in_flight[i, j]
-        mean = self.wins[i, j] / played if played else 1.0
-        return mean + (math.sqrt(self.alpha * math.log(self.t) / trials) if trials else 1.0)
-
     def choose(self) -> tuple[int, int]:
-        upper, arms = self.upper(), range(self.n_arms)
+        arms = self.arms
+        upper = [[self.upper_of(i, j) for j in arms] for i in arms]
         candidates = [c for c in arms if all(upper[c][j] >= 0.5 for j in arms)]
         c = self.draw_champion(candidates)
         highest = max(upper[j][c] for j in arms)
@@ -54,52 +39,21 @@ class Textbook:
         if len(candidates) == 1:
             self.hypotheses = set(candidates)
         if not self.champion_set or len(candidates) < 2:
-            return self.draw(candidates or list(range(self.n_arms)))
+            return self.draw(candidates or list(self.arms))
         if self.hypotheses and self.generator.coin(1, 2):
             return next(iter(self.hypotheses))
         return self.draw([c for c in candidates if c not in self.hypotheses])
-
-    def draw(self, arms: list[int]) -> int:
-        return arms[self.generator.below(len(arms))]
-
-    def propose(self, n: int) -> list[list[int]]:
-        pairs = []
-        for _ in range(n):
-            c, d = self.choose()
-            pairs.append([c, d])
-            if c != d:
-                self.in_flight[c, d] += 1
-                self.in_flight[d, c] += 1
-            self.t += 1
-        self.in_flight[:] = 0
-        self.t -= n
-        return pairs
-
-    def observe(self, first: int, second: int, first_wins: float) -> None:
-        self.t += 1
-        if first != second:
-            self.wins[first, second] += first_wins
-            self.wins[second, first] += 1 - first_wins
 
     def champion(self) -> int:
         beaten = [
             sum(
                 self.wins[c, j] / (self.wins[c, j] + self.wins[j, c]) > 0.5
-                for j in range(self.n_arms)
+                for j in self.arms
                 if self.wins[c, j] + self.wins[j, c] > 0
             )
-            for c in range(self.n_arms)
+            for c in self.arms
         ]
-        return max(range(self.n_arms), key=lambda c: (beaten[c], self.standing[c]))
-
-
-def policy_after(policy: RUCB, *results: tuple[int, int, int, int]) -> RUCB:
-    """The policy after `(first, second, wins of first, wins of second)`."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    return policy
+        return max(self.arms, key=lambda c: (beaten[c], self.standing[c]))
 
 
 @pytest.mark.parametrize("champion_set", [False, True])

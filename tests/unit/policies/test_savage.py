@@ -13,17 +13,14 @@ import pytest
 from streamduel.errors import PolicyError
 from streamduel.policies import Policy
 from streamduel.policies.savage import CondorcetSavage, CopelandSavage
+from tests.unit.policies import bed
 
 Savage = TypeVar("Savage", bound=Policy)
 
 
 def policy_after(policy: Savage, *results: tuple[int, int, int, int]) -> Savage:
     """The policy after `(first, second, wins of first, wins of second)` and a proposal."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    policy.propose()
+    bed.policy_after(policy, *results).propose()
     return policy
 
 

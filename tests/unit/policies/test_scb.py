@@ -12,6 +12,7 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies.scb import SCB, _is_apart
+from tests.unit.policies.bed import with_own
 
 FIRST_OF_FOURTH = 277  # epochs of 4, 16 and 256 duels have passed
 LAST_OF_FOURTH = 276 + 65_536
@@ -21,12 +22,6 @@ def epoch_state(policy: SCB) -> dict[str, Any]:
     """The policy's state of its epoch."""
     own: dict[str, Any] = policy.state_dict()["own"]
     return own
-
-
-def with_own(policy: SCB, **own: object) -> SCB:
-    """The policy with another state of its epoch."""
-    state = policy.state_dict()
-    return SCB.from_state({**state, "own": {**state["own"], **own}})
 
 
 def in_fourth_epoch(n_arms: int, seed: int = 1) -> SCB:
