@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -20,13 +19,6 @@ from tests.unit.monitoring.served import Service
 from tests.unit.monitoring.test_experiments import UNUSUAL
 
 ARMS = ("bm25", "ltr", "dense")
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service()
-    yield made
-    made.close()
 
 
 def answered(service: Service, path: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -22,15 +21,6 @@ UNUSUAL = (
     "a/b", "/", "a/", "../up", "Größe & Preis", "100 %", "%2F", "who?", "#1", "a+b", "two\nlines",
     "end\n", "\t", "🔎", "metrics", "x" * 256,
 )  # fmt: skip
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    made = Service()
-    yield made
-    made.close()
 
 
 def impression(number: str) -> bytes:

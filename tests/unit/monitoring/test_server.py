@@ -3,7 +3,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 
 import httpx
@@ -15,13 +14,6 @@ from streamduel.monitoring.app import HEADERS
 from streamduel.monitoring.page import PAGE_HEADERS
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task, value
 from tests.unit.monitoring.served import ARMS, PATIENCE, Service, monitoring
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service()
-    yield made
-    made.close()
 
 
 def read_until(client: socket.socket, end: bytes) -> bytes:

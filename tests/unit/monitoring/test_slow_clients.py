@@ -28,13 +28,6 @@ SLOW = (
 read; and a connection kept open after its answer."""
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service()
-    yield made
-    made.close()
-
-
 def grow(service: Service, experiments: int = 120) -> None:
     """Make the metrics longer, with 3.6 MB, than what the buffers of two sockets hold."""
     arms = [f"{arm:-<250}" for arm in ARMS]

@@ -8,18 +8,9 @@ import resource
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from streamduel.simulation.matrices import ARXIV
 from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel
-
-
-@pytest.fixture
-def matrix(tmp_path: Path) -> Path:
-    path = tmp_path / "arxiv.txt"
-    np.savetxt(path, ARXIV, fmt="%.2f")
-    return path
 
 
 @pytest.mark.parametrize(

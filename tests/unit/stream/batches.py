@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from streamduel.connector import PartitionCommit
-from tests.unit.stream.folding import CONTROL, DUEL, DUELS, Partition, assignments, config, text
+from tests.unit.stream.folding import CONTROL, DUEL, DUELS, Partition, config, searched, text
 
 IMPRESSION = {"type": "impression", "experiment": "search", "teams": ["a"]}
 
@@ -28,16 +27,13 @@ class Stream:
     def __init__(self, now: int | None = START, **settings: Any) -> None:
         policy = {"name": "pcomp", "horizon": 1000, "rounds": 6}
         self.partition = Partition(config(search={"policy": policy, **settings}))
-        self.first = self._searched(self.partition.begun)
+        self.first = searched(self.partition.begun)
         self.now = now
         self._number = 0
         self._fought: Counter[str] = Counter()
 
-    def _searched(self, commit: PartitionCommit) -> Assignments:
-        return [it for it in assignments(commit) if it["experiment"] == "search"]
-
     def fold(self, *values: bytes) -> Assignments:
-        return self._searched(self.partition.fold_at(self.now, *values))
+        return searched(self.partition.fold_at(self.now, *values))
 
     def fight(self, *pairs: str, times: int = 1) -> Assignments:
         """Fold a number of duels of each pair, one by one."""

@@ -132,9 +132,14 @@ def assignments(commit: PartitionCommit) -> list[dict[str, Any]]:
     return [json.loads(message.value) for message in commit.assignments]
 
 
+def searched(commit: PartitionCommit) -> list[dict[str, Any]]:
+    """The assignments of "search" in a commit."""
+    return [it for it in assignments(commit) if it["experiment"] == "search"]
+
+
 def last(commit: PartitionCommit) -> dict[str, Any]:
     """The newest assignment of "search" in a commit."""
-    return [it for it in assignments(commit) if it["experiment"] == "search"][-1]
+    return searched(commit)[-1]
 
 
 def search(**settings: Any) -> Partition:

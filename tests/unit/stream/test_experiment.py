@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from streamduel.config.model import LimitSettings
-from streamduel.connector import PartitionCommit
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
@@ -24,6 +23,7 @@ from tests.unit.stream.folding import (
     Partition,
     assignments,
     config,
+    searched,
     text,
 )
 
@@ -168,10 +168,6 @@ def test_the_first_assignment_precedes_all_records() -> None:
         "partition": 0, "offset": -1, "ts": 0, "stage": "top_two", "valid_until": None,
         "fallback": None,
     }  # fmt: skip
-
-
-def searched(commit: PartitionCommit) -> list[dict[str, Any]]:
-    return [it for it in assignments(commit) if it["experiment"] == "search"]
 
 
 def test_epochs_grow_by_one_and_consecutive_plans_differ() -> None:

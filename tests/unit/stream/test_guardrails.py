@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.config.experiment import GuardrailSettings
-from streamduel.connector import PartitionCommit
 from streamduel.records import MAX_TIME, PairShare
 from streamduel.stream.guardrails import guarded_shares, share_taken
 from streamduel.stream.plan import PairPlan, Plan
@@ -19,9 +18,9 @@ from tests.unit.stream.folding import (
     DUEL,
     DUELS,
     Partition,
-    assignments,
     config,
     letters,
+    searched,
     text,
 )
 
@@ -123,17 +122,14 @@ class Stream:
 
     def __init__(self, guardrails: dict[str, Any], **experiment: Any) -> None:
         self.partition = Partition(config(search={"guardrails": guardrails, **experiment}))
-        self.first = self._searched(self.partition.begun)
+        self.first = searched(self.partition.begun)
         self.now = START
         self._number = 0
-
-    def _searched(self, commit: PartitionCommit) -> list[dict[str, Any]]:
-        return [it for it in assignments(commit) if it["experiment"] == "search"]
 
     def fold(self, *records: bytes) -> list[dict[str, Any]]:
         commit = self.partition.fold_at(self.now, *records)
         self.verdicts = [(it["reason"], it["error"]) for it in letters(commit)]
-        return self._searched(commit)
+        return searched(commit)
 
     def duel(self, a: str, b: str, winner: str | None = "a") -> list[dict[str, Any]]:
         self._number += 1
