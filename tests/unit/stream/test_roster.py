@@ -132,11 +132,11 @@ def test_the_number_of_present_arms_is_limited() -> None:
 
 
 def test_the_number_of_names_is_limited() -> None:
-    made = Roster("search", ARMS)
-    for number in range(MAX_NAMES - len(ARMS)):
-        made.check_new(f"arm-{number}")
-        made.add(f"arm-{number}", number)
-        made.retire(f"arm-{number}", number)
+    room = MAX_NAMES - len(ARMS)
+    made = Roster("search", ARMS, retired={f"arm-{number}": number for number in range(1, room)})
+    made.check_new("the last")
+    made.add("the last", room)
+    made.retire("the last", room)
     assert refused_join(made, "too many") == (
         "invalid_record",
         "an experiment has at most 1000 arms at a time and 10000 ever (found 3 and 10000).",
