@@ -49,10 +49,7 @@ def _audit(loaded: LoadedConfig, console: Console) -> audit.Verdict:
 
 def _print(verdict: audit.Verdict) -> None:
     for name in verdict.unchecked:
-        err.print(
-            plain(f"'{name}' was removed and cannot be folded again; it was not checked."),
-            markup=False, highlight=False,
-        )  # fmt: skip
+        say(err, plain(f"'{name}' was removed and cannot be folded again; it was not checked."))
     if verdict.difference:
         say(out, plain(verdict.difference))
         return
