@@ -8,10 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.config.model import LimitSettings
 from streamduel.interleaving.credit import ClickLike, ShownLike
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.record_rules import contradiction, over_limit
+from streamduel.record_rules import Limits, contradiction, over_limit
 from streamduel.records import (
     Click,
     Control,
@@ -68,11 +67,15 @@ class Coder:
         "_roster", "_winners", "by_code", "plain",
     )  # fmt: skip
 
-    def __init__(self, settings: ExperimentSettings, roster: Roster, limits: LimitSettings) -> None:
+    def __init__(self, settings: ExperimentSettings, roster: Roster, limits: Limits) -> None:
         self._roster = roster
-        self._limits, self._max_ranks = limits, limits.max_ranks
+        self.limit(limits)
         self.plain: tuple[dict[str, int], dict[str, int], dict[str | None, int]] = {}, {}, {}
         self.configure(settings)
+
+    def limit(self, limits: Limits) -> None:
+        """Check records from now on against these limits."""
+        self._limits, self._max_ranks = limits, limits.max_ranks
 
     def configure(self, settings: ExperimentSettings) -> None:
         """Credit records from now on by these settings."""

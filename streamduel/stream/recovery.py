@@ -10,9 +10,11 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from streamduel.config import Config
 from streamduel.connector import LogRecord
 from streamduel.formats import Ignored
 from streamduel.records import Click, Impression, Rejected
+from streamduel.stream import record_limits
 from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
 from streamduel.stream.plain_run import RUN, plain_run
 from streamduel.stream.routing import timestamp_of
@@ -20,6 +22,7 @@ from streamduel.stream.stream_time import ClockReset, ClockState, LargestTimesta
 
 if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
+    from streamduel.stream.record_limits import RecordLimits
     from streamduel.stream.routing import Router
     from streamduel.stream.snapshot import PartitionEntry
 
@@ -118,9 +121,10 @@ class Recovery:
         window: the dedupe window, still empty.
         router: decodes the partition's records.
         experiments: the experiments whose records are valid, by name.
-        max_advance_ms: see `StreamClock`.
+        config: the configuration, whose limits hold for the records after the snapshot.
 
     Attributes:
+        limits: of the records from the first one that is re-applied.
         clock: stream time at the record that is re-applied.
     """
 
@@ -130,20 +134,22 @@ class Recovery:
         window: DedupeWindow,
         router: Router,
         experiments: dict[str, Experiment],
-        max_advance_ms: int,
+        config: Config,
     ) -> None:
         self.entry = entry
         self._window = window
         self._router = router
         self._experiments = experiments
-        self._max_advance = max_advance_ms
+        self._max_advance = config.time.max_advance_ms
+        self.limits = record_limits.continued(entry.limits, config.limits, entry.next)
+        self._limits = deque(self.limits)
         self._resets = deque(entry.resets)
         # The offsets at which experiments leave (None) and join, in ascending order.
         self._joins: list[tuple[int, str, Experiment | None]] = []
         start = entry.mark.start
         self.clock: Clock = LargestTimestamp(start.stream_time)
         if entry.window_clock is not None:
-            self.clock = StreamClock(max_advance_ms, entry.window_clock)
+            self.clock = StreamClock(self._max_advance, entry.window_clock)
         window.advance(start.stream_time, start.offset)
 
     def leave_out(self, experiment: Experiment, since: int, until: int | None = None) -> None:
@@ -228,6 +234,8 @@ class Recovery:
                 self._experiments.pop(name).leave()
             else:
                 self._experiments[name] = joining
+        while self._limits and self._limits[0].offset <= offset:
+            self._limit(self._limits.popleft())
         while self._resets and self._resets[0].offset <= offset:
             self._set(self._resets.popleft())
 
@@ -235,7 +243,13 @@ class Recovery:
     def _next_change(self) -> float:
         """The offset of the next record before which `reach` changes anything."""
         changes = [at for at, *_ in self._joins] + [reset.offset for reset in self._resets]
-        return min(changes, default=inf)
+        return min(changes + [limits.offset for limits in self._limits], default=inf)
+
+    def _limit(self, limits: RecordLimits) -> None:
+        self._router.limit(limits)
+        joining = [experiment for *_, experiment in self._joins if experiment is not None]
+        for experiment in (*self._experiments.values(), *joining):
+            experiment.coder.limit(limits)
 
     def _advance(self, timestamp: int, offset: int) -> None:
         before = self.clock.now

@@ -205,6 +205,7 @@ class Move:
             clock=clock,
             window_clock=clock,
             resets=[],
+            limits=UNSET,
             dead_letters=dict(base.dead_letters) if own is not None else {},
             ignored=dict(base.ignored) if own is not None else {},
             repairs=[Repair(self.action, begin, note=self.note)],

@@ -16,6 +16,7 @@ from streamduel.stream.decode import RecordDecoder, Unread, named_experiment
 
 if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
+    from streamduel.stream.record_limits import RecordLimits
 
 MAX_REASONS: Final = 100
 """Reasons under which ignored records are counted. A foreign click log has a handful of event
@@ -81,6 +82,11 @@ class Router:
         self.decode = RecordDecoder.of(config)
         self.ignored: Counter[str] = Counter()
         self.controls = ControlOrder(config.control_origin, config.control_topic)
+
+    def limit(self, limits: RecordLimits) -> None:
+        """Decode records from now on with these limits."""
+        translate = None if self.log_format is None else self.log_format.translate
+        self.decode = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
 
     def is_here(self, name: str) -> bool:
         """Whether an experiment lives in this partition."""

@@ -19,6 +19,7 @@ from streamduel.records import Reason
 from streamduel.stream.control_order import ControlEntry
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
+from streamduel.stream.record_limits import RecordLimits
 from streamduel.stream.recovery import Mark
 from streamduel.stream.repairs import Repair
 from streamduel.stream.stream_time import ClockReset, ClockState
@@ -63,6 +64,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         resets: where stream time was set since `window`, by a repair or a change of the
             configuration.
         evicted: the last offset since `open_since` that was evicted; left out if none was.
+        limits: of the records since `window`; left out by releases that did not note them.
     """
 
     topic: str
@@ -85,6 +87,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     window_clock: ClockState | None = None
     resets: list[ClockReset] = []
     evicted: int | UnsetType = UNSET
+    limits: list[RecordLimits] | UnsetType = UNSET
 
 
 class ExperimentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

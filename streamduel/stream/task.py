@@ -15,7 +15,7 @@ from streamduel.config import Config
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import LogRecord, PartitionCommit
 from streamduel.records import Reason
-from streamduel.stream import continuity, saved_state, snapshot, snapshot_reading
+from streamduel.stream import continuity, record_limits, saved_state, snapshot, snapshot_reading
 from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
@@ -47,8 +47,7 @@ class PartitionTask:
         partition: the partition.
         entries: the snapshot entries to restore; None for a new partition.
         place: where the entries are stored, for error messages.
-        heartbeat: called from time to time while one record causes much work, so that the process
-            keeps the partition.
+        heartbeat: called from time to time in long work, so that the process keeps the partition.
 
     Attributes:
         experiments: those that run, by name. While a restart re-reads the click log, records of
@@ -70,8 +69,7 @@ class PartitionTask:
         place: str = "",
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        self.topic, self.partition = log.topic, partition
-        self._log = log
+        self._log, self.topic, self.partition = log, log.topic, partition
         self.window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
         self._outputs = OutputBuffer(log.topic, partition)
         self._context = PartitionContext(
@@ -94,8 +92,9 @@ class PartitionTask:
             for name, settings in config.experiments.items()
             if self._router.is_here(name)
         }
-        self._max_advance = config.time.max_advance_ms
+        self._config = config
         self._resets: list[ClockReset] = []
+        self._limits = record_limits.continued(UNSET, config.limits, 0)
         self.next_offset = 0
         self.resume_offset: int | None = None
         self.missed = 0
@@ -147,7 +146,8 @@ class PartitionTask:
         if entry.evicted is not UNSET:
             self._context.memory.evicted = entry.evicted
         self._marks.restore(entry.mark, entry.window_clock)
-        self._recovery = Recovery(entry, self.window, self._router, self._valid, self._max_advance)
+        self._recovery = Recovery(entry, self.window, self._router, self._valid, self._config)
+        self._limits = self._recovery.limits
         return self._recovery
 
     def _restore_experiment(
@@ -395,5 +395,6 @@ class PartitionTask:
             clock=self.clock.state(),
             window_clock=window_clock,
             resets=self._resets,
+            limits=record_limits.held_since(self._limits, mark.start.offset),
             evicted=UNSET if open_since is None or evicted < open_since else evicted,
         )
