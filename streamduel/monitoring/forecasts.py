@@ -105,7 +105,9 @@ class _Experiment:
         """Whether another forecast is worth its cost."""
         if self.of is None or not view.continues(self.of) or view.wanted != self.of.wanted:
             return True
-        return not self.impossible and view.duels >= AGAIN * self.of.duels
+        if self.forecast is None:
+            return False
+        return view.duels >= AGAIN * self.of.duels or _is_outlived(self.forecast, self.of, view)
 
 
 class Forecasts:
@@ -136,7 +138,7 @@ class Forecasts:
                 if own.impossible and found.why_not == "computing":
                     found = Outlook.unknown("policy")
                 outlooks[name] = found
-                if found.median != 0 and _why_not(view) is None and own.is_due(view):
+                if found is not SURE and _why_not(view) is None and own.is_due(view):
                     due.append(view)
         self._known, self.outlooks, self._due = known, outlooks, due
 
@@ -210,7 +212,7 @@ def outlook(
         return SURE
     if why_not is not None:
         return Outlook.unknown(why_not)
-    if made is None or of is None or not view.continues(of):
+    if made is None or of is None or not view.continues(of) or _is_outlived(made, of, view):
         return Outlook.unknown("computing")
     if made.median is None or made.low is None:
         return Outlook.unknown("no_end")
@@ -225,6 +227,11 @@ def outlook(
 
     high = nan if made.high is None else seconds(made.high)
     return Outlook(seconds(made.median), seconds(made.low), high)
+
+
+def _is_outlived(made: Forecast, of: ExperimentView, view: ExperimentView) -> bool:
+    """Whether an experiment has had as many duels as half of the simulations needed."""
+    return made.median is not None and view.duels - of.duels >= max(1, made.median - made.began_at)
 
 
 def _why_not(view: ExperimentView) -> WhyNot | None:

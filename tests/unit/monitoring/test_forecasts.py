@@ -98,6 +98,20 @@ def test_it_counts_down_until_it_is_sure() -> None:
     assert outlook(SURE) == ""
 
 
+def test_a_forecast_that_the_experiment_outlives_is_made_again() -> None:
+    """55 % of 200 duels are not enough; after them, the two rankers are equal."""
+    watched = Watched()
+    for _ in range(10):
+        watched.fold("babababababbababababb"[:20])
+    first = watched.outlook()
+    more = int(first.median / 60) + 1  # one a minute
+    watched.fold(("ba" * more)[:more])
+    assert watched.metrics.figures.outlook("search").why_not == "computing"
+    second = watched.outlook()
+    assert second.why_not == "no_end" or second.median > 0
+    assert second.why_not != "computing"
+
+
 def test_no_duels_no_traffic_no_end_and_a_pause_are_told_apart() -> None:
     watched = Watched()
     assert watched.outlook().why_not == "few_duels"
