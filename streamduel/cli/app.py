@@ -58,6 +58,8 @@ GRADE_COLOURS: Final[dict[Grade, str]] = {
     "fine": "green", "warning": "yellow", "failed": "bold red", "unknown": "dim",
 }  # fmt: skip
 
+if os.environ.get("COLUMNS") == "0":  # set by programs without a terminal; Rich would print nothing
+    del os.environ["COLUMNS"]
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
 

@@ -25,6 +25,16 @@ def test_without_arguments_the_help_is_shown(streamduel: Streamduel) -> None:
         assert f" {command} " in result.out + result.err
 
 
+def test_a_terminal_without_columns_hides_no_sentence(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "validate", tmp_path / "missing.yaml"],
+        env={**os.environ, "COLUMNS": "0"}, capture_output=True, text=True, timeout=SECONDS,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "missing.yaml" in done.stderr
+
+
 @pytest.mark.parametrize("option", ["--help", "-h"])
 @pytest.mark.parametrize(
     ("command", "words"),
