@@ -101,7 +101,7 @@ def _answer(experiment: ExperimentReport) -> str:
     ended = "" if experiment.configured else " [yellow](no longer in the configuration)[/]"
     if not experiment.decided:
         return f"[bold]undecided[/], no evidence for any champion yet{ended}"
-    if experiment.no_winner and experiment.confidence == 0:
+    if experiment.no_winner:  # also if the policy seeks a Copeland winner, of which it is sure
         return (
             f"no arm beats all others; champion [bold green]{_shown(str(experiment.champion))}[/] "
             f"beats as many as any, confidence {at_least(experiment.unsurpassed)}{ended}"

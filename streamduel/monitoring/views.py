@@ -287,6 +287,13 @@ class ExperimentView:
         return not self.verdict.out.all()
 
     @property
+    def no_winner(self) -> bool:
+        """Whether surely no arm beats all others; of many arms as of the newest assessment."""
+        if len(self.arms) <= MAX_ARMS_ON_DEMAND:
+            return not self.condorcet_winner_possible
+        return self.assessment.condorcet_winner_possible == 0
+
+    @property
     def assessment(self) -> Assessment:
         """The present assessment; for many arms the newest that the history has computed."""
         if len(self.arms) <= MAX_ARMS_ON_DEMAND:

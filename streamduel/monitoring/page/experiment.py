@@ -22,7 +22,7 @@ from streamduel.monitoring.page.wording import (
     percents,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
-from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
+from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.verdict import LEVEL
 from streamduel.records import Assignment, PairShare
 from streamduel.stream.timeline import Moment
@@ -168,7 +168,7 @@ def experiment_page(
         newest=newest,
         decided=view.verdict.decided,
         sure=newest is not None and newest.confidence >= LEVEL,
-        no_winner=view.seeks == "condorcet" and _no_winner(view),
+        no_winner=view.seeks == "condorcet" and view.no_winner,
         regret_curve=regret_curve(points),
         confidence_curve=confidence_curve(points),
         points=points[:: -max(1, -(-len(points) // MAX_POINTS))],
@@ -192,21 +192,22 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
         return f"{served}Undecided: no duel tells yet which ranker is best."
     if newest.confidence >= LEVEL:
         confidence = at_least(newest.confidence)
-        return f"{served}{champion} is {_title(view)} with at least {confidence} confidence."
-    if _no_winner(view) and view.verdict.unsurpassed >= LEVEL:
-        confidence = at_least(view.verdict.unsurpassed)
-        return (
-            f"{served}No ranker beats all others; {champion} beats as many as any, with at least "
-            f"{confidence} confidence."
-        )
+        title = f"{served}{champion} is {_title(view)} with at least {confidence} confidence"
+        none = f": no ranker beats all others, and {champion} beats as many as any"
+        return f"{title}{none if view.no_winner else ''}."
+    if view.no_winner:
+        return f"{served}No ranker beats all others; {_unsurpassed(view, champion)}"
     if view.status == "finished":
         return f"Finished; only the champion, {champion}, is served."
     return f"{served}{champion} is the champion, but the duels are not decisive yet."
 
 
-def _no_winner(view: ExperimentView) -> bool:
-    """Whether surely no arm beats all others; not computed for many arms."""
-    return len(view.arms) <= MAX_ARMS_ON_DEMAND and view.verdict.no_winner
+def _unsurpassed(view: ExperimentView, champion: str) -> str:
+    """Whether the champion is known to beat as many others as any arm."""
+    confidence = view.verdict.unsurpassed
+    if confidence < LEVEL:
+        return f"{champion} is the champion, but another one may beat more."
+    return f"{champion} beats as many as any, with at least {at_least(confidence)} confidence."
 
 
 def _title(view: ExperimentView) -> str:

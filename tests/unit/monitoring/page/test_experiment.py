@@ -7,6 +7,7 @@ import pytest
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page.experiment import EVIDENCE_MARK, MAX_SHOWN_DEAD_LETTERS
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
+from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND
 from streamduel.testing import Record
 from tests.unit.monitoring.fold import duels
 from tests.unit.monitoring.page.watched import ARMS, NOW, Watched, control, counted, plain
@@ -51,6 +52,26 @@ class TestVerdict:
         champion = page.view.arms[page.view.champion]
         start = "No ranker beats all" if no_winner else f"{champion} is a Copeland winner with at"
         assert page.verdict.startswith(start)
+        for words in ("o ranker beats all others", f"{champion} beats as many as any"):
+            assert words in page.verdict
+
+    def test_no_ranker_beats_all_and_the_most_is_unknown(self) -> None:
+        watched = Watched((*ARMS, "new", "old"), policy={"name": "rucb"})
+        cycle = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))
+        rest = (("bm25", "new"), ("dense", "old"))
+        page = watched.fold(*(counted(a, b, 900, 100) for a, b in (*cycle, *rest)))
+        champion = page.view.arms[page.view.champion]
+        assert page.verdict == (
+            f"No ranker beats all others; {champion} is the champion, but another one may beat "
+            "more."
+        )
+
+    def test_a_cycle_of_many_arms(self) -> None:
+        arms = tuple(f"arm{number:03d}" for number in range(MAX_ARMS_ON_DEMAND + 2))
+        cycle = [(arm, arms[place - 1]) for place, arm in enumerate(arms)]
+        page = Watched(arms).fold(*(counted(a, b, 900, 100) for a, b in cycle))
+        assert page.no_winner
+        assert page.verdict.startswith("No ranker beats all others; ")
 
     def test_paused_and_finished_experiments(self) -> None:
         assert Watched().fold(control("pause")).verdict.startswith("Paused; only the champion is")

@@ -19,6 +19,7 @@ from streamduel.monitoring.page.wording import address
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
 from tests.logs import POISON
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
+from tests.unit.monitoring.page.watched import counted
 from tests.unit.monitoring.served import Service
 from tests.unit.monitoring.test_experiments import UNUSUAL
 
@@ -118,6 +119,16 @@ def test_the_overview_links_to_each_experiment(service: Service) -> None:
         shown = page(service.get(link))
         assert "Preference matrix" in shown.text
         assert "won 7.5 of 9 duels" in shown.text
+
+
+@pytest.mark.parametrize("policy", ["rucb", "double_thompson"])
+def test_the_overview_says_that_none_beats_all(service: Service, policy: str) -> None:
+    watched = task(config({"search": ARMS}, policy={"name": policy}))
+    for a, b in (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25")):
+        fold(watched, counted(a, b, 700, 300))
+    commit(service.monitoring.observer, watched)
+    list(service.monitoring.history.update(service.monitoring.observer.figures))
+    assert re.search(r"(bm25|ltr|dense) none beats all", page(service.get("/")).text)
 
 
 def test_the_page_says_that_a_prior_steers(service: Service) -> None:

@@ -1,0 +1,42 @@
+"""The answer of an experiment, as `run` shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel.testing import encode
+from tests.unit.cli.commands import configure, run
+
+
+def answer(folder: Path, wins: dict[str, int], **settings: Any) -> str:
+    """The sentence above the table.
+
+    Args:
+        folder: for the service.
+        wins: for two arms, of one letter each, how many of 1,000 duels the first one won.
+        settings: of the experiment.
+    """
+    records = [
+        {"type": "duels", "id": pair, "experiment": "search", "a": pair[0], "b": pair[1],
+         "wins_a": won, "wins_b": 1000 - won, "ties": 0}
+        for pair, won in wins.items()
+    ]  # fmt: skip
+    (folder / "clicks.jsonl").write_bytes(b"".join(encode(each) + b"\n" for each in records))
+    changes = {"arms": sorted(set("".join(wins))), **settings}
+    config = configure(
+        folder, {f"experiments.search.{key}": value for key, value in changes.items()}
+    )
+    done = run(config, "--until-end")
+    assert done.status == 0, done.err
+    return done.out.splitlines()[0]
+
+
+@pytest.mark.parametrize("policy", ["top_two", "double_thompson"])
+def test_a_cycle_has_no_winner_whichever_is_sought(tmp_path: Path, policy: str) -> None:
+    found = answer(tmp_path, {"rp": 700, "ps": 700, "sr": 700}, policy={"name": policy})
+    start, end = "search: no arm beats all others; champion ", " beats as many as any, "
+    assert found.startswith(start)
+    assert found.endswith(f"{end}confidence 99.9 %")
