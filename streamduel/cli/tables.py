@@ -11,7 +11,7 @@ from rich.table import Table
 
 from streamduel.cli.app import MAX_LINE
 from streamduel.errors import counted, readable
-from streamduel.preference.verdict import Interval, at_least, percent
+from streamduel.preference.verdict import Interval, at_least, ends_within_margin, percent
 from streamduel.records import Reason
 from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.inspection import ExperimentReport, Report
@@ -99,19 +99,34 @@ def _segments_table(experiment: ExperimentReport, kind: str) -> Table:
 def _answer(experiment: ExperimentReport) -> str:
     """The champion and its confidence, or that the duels have not decided yet."""
     ended = "" if experiment.configured else " [yellow](no longer in the configuration)[/]"
-    if not experiment.decided:
+    within = _within_margin(experiment)
+    if not (experiment.decided or within):
         return f"[bold]undecided[/], no evidence for any champion yet{ended}"
     if experiment.no_winner:  # also if the policy seeks a Copeland winner, of which it is sure
         return (
             f"no arm beats all others; champion [bold green]{_shown(str(experiment.champion))}[/] "
-            f"beats as many as any, confidence {at_least(experiment.unsurpassed)}{ended}"
+            f"beats as many as any, confidence {at_least(experiment.unsurpassed)}"
+            f"{f'; {within}' if within else ''}{ended}"
         )
+    if within:
+        return f"champion [bold green]{_shown(str(experiment.champion))}[/], {within}{ended}"
     least = "at least " if experiment.confidence else ""
     progress = f", {percent(experiment.progress)} of the evidence for 95 %"
     return (
         f"champion [bold green]{_shown(str(experiment.champion))}[/], "
         f"confidence {least}{at_least(experiment.confidence)}"
         f"{progress if experiment.progress < 1 else ''}{ended}"
+    )
+
+
+def _within_margin(experiment: ExperimentReport) -> str:
+    """That no arm is better by a difference that matters, if that is the answer."""
+    unbeaten = experiment.unbeaten
+    if not ends_within_margin(experiment.confidence, unbeaten, experiment.status):
+        return ""
+    return (
+        f"no arm beats it by more than {experiment.margin:g}, "
+        f"confidence at least {at_least(unbeaten)}"
     )
 
 

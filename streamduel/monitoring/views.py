@@ -257,7 +257,8 @@ class ExperimentView:
     @cached_property
     def verdict(self) -> Verdict:
         """What the duels say of the winner."""
-        return Verdict.of(self.wins, self.ties, self.champion, self.seeks)
+        margin = self.wanted.parameters.get("smallest_difference", 0.0)
+        return Verdict.of(self.wins, self.ties, self.champion, self.seeks, margin=margin)
 
     @property
     def confidence(self) -> float:

@@ -339,6 +339,27 @@ def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
     return max(0.0, 1.0 - exp(nats(0.0, n_arms, seeks) - sure))
 
 
+def unbeaten(wins: Floats, champion: int, margin: float) -> float:
+    """A lower bound of the probability that no arm beats the champion by more than a margin.
+
+    It is valid at any time. A wrong champion needs one wrong comparison, in which it beats a better
+    arm: a union over the K arms that may be it.
+
+    Args:
+        wins: (K, K), as for `log_evidence`.
+        champion: an arm.
+        margin: by how much a preference may exceed 1/2, from 0 to below 1/2.
+
+    >>> wins = np.array([[0.0, 500.0], [500.0, 0.0]])
+    >>> [round(unbeaten(wins, 0, margin), 3) for margin in (0.0, 0.05, 0.1)]
+    [0.0, 0.955, 1.0]
+    """
+    gift = (wins[champion] + wins[:, champion]) * margin
+    safe = log_evidence_of(wins[champion] + gift, wins[:, champion] - gift)
+    safe[champion] = np.inf
+    return max(0.0, 1.0 - len(wins) * exp(-float(safe.min())))
+
+
 def unfairness(counts: Iterable[tuple[float, float]]) -> float:
     """The confidence that one of some pairs of counts is not from a fair coin, at any time.
 

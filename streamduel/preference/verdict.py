@@ -30,6 +30,7 @@ from streamduel.preference.evidence import (
     intervals_of,
     nats,
     nats_of_all,
+    unbeaten,
 )
 from streamduel.preference.logarithm import ln
 
@@ -55,6 +56,19 @@ def at_least(share: float) -> str:
     """
     tenths = floor(round(1000 * share, 6))  # 0.954 is a little less than 954 thousandths
     return f"{min(tenths, 999) / 10:.1f} %"
+
+
+def ends_within_margin(confidence: float, unbeaten: float, status: str) -> bool:
+    """Whether people are told that no arm beats the champion by more than the margin.
+
+    It is the answer if the champion does not surely beat all others.
+
+    Args:
+        confidence: of the verdict.
+        unbeaten: of the verdict.
+        status: of the experiment, which may end with less confidence.
+    """
+    return confidence < LEVEL and (unbeaten >= LEVEL or (status == "finished" and unbeaten > 0))
 
 
 class PairResult(msgspec.Struct, frozen=True):
@@ -103,6 +117,7 @@ class Verdict:
         progress: how much of the evidence for `level` there is, from 0 to 1: the mean over all
             comparisons that are needed, of which each needs the same. It rises before confidence
             does, and is 1 when confidence reaches `level`.
+        margin: a difference in preference that does not matter.
 
     >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
     >>> verdict = Verdict.of(wins, np.zeros((3, 3)), champion=0, seeks="condorcet")
@@ -124,10 +139,17 @@ class Verdict:
     level: float
     confidence: float
     progress: float
+    margin: float = 0.0
 
     @classmethod
     def of(
-        cls, wins: Floats, ties: Floats, champion: int, seeks: Winner, level: float = LEVEL
+        cls,
+        wins: Floats,
+        ties: Floats,
+        champion: int,
+        seeks: Winner,
+        level: float = LEVEL,
+        margin: float = 0.0,
     ) -> Verdict:
         """The verdict on counts.
 
@@ -138,6 +160,7 @@ class Verdict:
             champion: an arm.
             seeks: which winner.
             level: the confidence that is enough, from 0 to below 1.
+            margin: a difference in preference that does not matter, from 0 to below 1/2.
         """
         needed = nats(level, len(wins), seeks)
         shares = np.minimum(comparisons(wins, champion, seeks) / needed, 1.0)
@@ -149,15 +172,16 @@ class Verdict:
             level=level,
             confidence=confidence(wins, champion, seeks),
             progress=float(np.delete(shares, champion, axis=0).mean()),
+            margin=margin,
         )
 
     @property
     def decided(self) -> bool:
-        """Whether there is any evidence for the champion.
+        """Whether there is any evidence for the champion, or no arm beats it by the margin.
 
         If not, it is only the arm that the policy would serve: people are shown "undecided".
         """
-        return self.progress > 0
+        return self.progress > 0 or self.unbeaten >= self.level
 
     @property
     def required(self) -> float:
@@ -187,6 +211,14 @@ class Verdict:
     def unsurpassed(self) -> float:
         """A lower bound of the probability that no arm beats more others than the champion."""
         return confidence(self.wins, self.champion, "copeland")
+
+    @cached_property
+    def unbeaten(self) -> float:
+        """A lower bound of the probability that no arm beats the champion by more than `margin`.
+
+        0 without a margin: confidence says more then.
+        """
+        return unbeaten(self.wins, self.champion, self.margin) if self.margin else 0.0
 
     def against(self, arm: int, rival: int) -> Interval:
         """The win rate of an arm against another, in the same numbers as `pairs`."""

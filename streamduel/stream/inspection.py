@@ -37,6 +37,9 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         no_winner: whether surely no arm beats all others.
         unsurpassed: a lower bound, valid at any time, of the probability that no arm beats more
             others than the champion.
+        margin: a difference in preference that does not matter.
+        unbeaten: a lower bound, valid at any time, of the probability that no arm beats the
+            champion by more than the margin; 0 without a margin.
         evidence: for each arm, that it does not beat all others, in nats.
         required: the evidence with which an arm is out.
         pairs: each pair, with 95 % intervals that hold together, at any time.
@@ -67,6 +70,8 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     decided: bool
     no_winner: bool
     unsurpassed: float
+    margin: float
+    unbeaten: float
     evidence: list[float]
     required: float
     pairs: list[PairResult]
@@ -132,7 +137,8 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
     arms = state["arms"]
     champion = arms.index(plan["champion"]) if plan else policy.champion()
     ties = PairTies(len(arms), state.get("pair_ties", ())).matrix
-    verdict = Verdict.of(policy.wins, ties.astype(float), champion, policy.seeks)
+    margin = policy.parameters.get("smallest_difference", 0.0)
+    verdict = Verdict.of(policy.wins, ties.astype(float), champion, policy.seeks, margin=margin)
     settings = continuity.in_force(saved)
     segments = Segments(settings.segments, len(arms), **state.get("segments", {}))
     judged = judge_segments(*segments.copy(), arms)
@@ -153,6 +159,8 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         decided=verdict.decided,
         no_winner=verdict.no_winner,
         unsurpassed=verdict.unsurpassed,
+        margin=verdict.margin,
+        unbeaten=verdict.unbeaten,
         evidence=verdict.evidence.tolist(),
         required=verdict.required,
         pairs=list(verdict.pairs(arms)),

@@ -23,7 +23,7 @@ from streamduel.monitoring.page.wording import (
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import ExperimentView
-from streamduel.preference.verdict import LEVEL
+from streamduel.preference.verdict import LEVEL, ends_within_margin
 from streamduel.records import Assignment, PairShare
 from streamduel.stream.timeline import Moment
 
@@ -186,20 +186,34 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
     champion = legible(view.arms[view.champion])
     if newest is None:
         return f"{champion} is the champion; its confidence is being computed."
-    ended = "Finished" if view.status == "finished" else "Paused"
-    served = "" if view.status == "running" else f"{ended}; only the champion is served. "
-    if not view.verdict.decided:
-        return f"{served}Undecided: no duel tells yet which ranker is best."
-    if newest.confidence >= LEVEL:
-        confidence = at_least(newest.confidence)
-        title = f"{served}{champion} is {_title(view)} with at least {confidence} confidence"
+    answer = _answer(view, champion, newest.confidence)
+    if view.status == "finished":
+        if not answer:
+            return f"Finished; only the champion, {champion}, is served."
+        return f"Finished; only the champion is served. {answer}"
+    served = "" if view.status == "running" else "Paused; only the champion is served. "
+    otherwise = f"{champion} is the champion, but the duels are not decisive yet."
+    return f"{served}{answer or otherwise}"
+
+
+def _answer(view: ExperimentView, champion: str, confidence: float) -> str:
+    """What the duels say, in a sentence; empty if they are not decisive yet."""
+    within = ""
+    if ends_within_margin(confidence, view.verdict.unbeaten, view.status):
+        within = (
+            f"No ranker beats {champion} by more than {view.verdict.margin:g}, with at least "
+            f"{at_least(view.verdict.unbeaten)} confidence."
+        )
+    if not (view.verdict.decided or within):
+        return "Undecided: no duel tells yet which ranker is best."
+    if confidence >= LEVEL:
+        title = f"{champion} is {_title(view)} with at least {at_least(confidence)} confidence"
         none = f": no ranker beats all others, and {champion} beats as many as any"
         return f"{title}{none if view.no_winner else ''}."
     if view.no_winner:
-        return f"{served}No ranker beats all others; {_unsurpassed(view, champion)}"
-    if view.status == "finished":
-        return f"Finished; only the champion, {champion}, is served."
-    return f"{served}{champion} is the champion, but the duels are not decisive yet."
+        none = f"No ranker beats all others; {_unsurpassed(view, champion)}"
+        return f"{none} {within}".rstrip()
+    return within
 
 
 def _unsurpassed(view: ExperimentView, champion: str) -> str:

@@ -40,3 +40,18 @@ def test_a_cycle_has_no_winner_whichever_is_sought(tmp_path: Path, policy: str) 
     start, end = "search: no arm beats all others; champion ", " beats as many as any, "
     assert found.startswith(start)
     assert found.endswith(f"{end}confidence 99.9 %")
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_no_arm_is_better_by_a_difference_that_matters(tmp_path: Path, confidence: float) -> None:
+    found = answer(
+        tmp_path,
+        {"ab": 510, "ac": 650, "bc": 650},
+        smallest_difference=0.04,
+        stop={"confidence": confidence},
+    )
+    assert found == (
+        "search: champion a, no arm beats it by more than 0.04, confidence at least 93.2 %"
+        if confidence == 0.8
+        else "search: champion a, confidence 0.0 %, 50.0 % of the evidence for 95 %"
+    )

@@ -73,6 +73,17 @@ class TestVerdict:
         assert page.no_winner
         assert page.verdict.startswith("No ranker beats all others; ")
 
+    def test_no_ranker_is_better_by_a_difference_that_matters(self) -> None:
+        watched = Watched(smallest_difference=0.1)
+        pairs = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))
+        page = watched.fold(*(counted(a, b, 500, 500) for a, b in pairs))
+        champion = page.view.arms[page.view.champion]
+        assert (page.view.status, plain(page.verdict)) == (
+            "finished",
+            f"Finished; only the champion is served. No ranker beats {champion} by more than 0.1, "
+            "with at least 99.9 % confidence.",
+        )
+
     def test_paused_and_finished_experiments(self) -> None:
         assert Watched().fold(control("pause")).verdict.startswith("Paused; only the champion is")
         watched = Watched(stop={"confidence": 0.95})
