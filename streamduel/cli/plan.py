@@ -220,6 +220,12 @@ def _sentences(made: Plan) -> list[str]:
         f"{100 * test.other:.10g} % of each other one's, power {100 * POWER:.0f} %, read once at "
         "the end." + _link(made),
     ]
+    margin = made.durations[0].params.get("smallest_difference", 0.0)
+    if margin:
+        sentences[0] += (
+            f" An experiment also ends when no ranker beats the champion by more than {margin:g} "
+            "(smallest_difference)."
+        )
     late = [duration for duration in made.durations if duration.never]
     return sentences + [_never(duration) for duration in late]
 

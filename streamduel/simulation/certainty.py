@@ -1,4 +1,4 @@
-"""Duels until an experimenter has an answer: a sure champion, or that no arm beats all others."""
+"""Duels until an experimenter has an answer: a sure champion, or that there is no better arm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import LN2, condorcet_winner_possible
-from streamduel.preference.evidence import RHO, Winner, confidence, nats
+from streamduel.preference.evidence import RHO, Winner, confidence, nats, unbeaten
 from streamduel.preference.logarithm import ln
 from streamduel.simulation.run import Run
 
@@ -19,8 +19,9 @@ _CHECK_AGAIN: Final = 100
 _SLACK: Final = 1e-6
 """Nats by which the fast check asks for less evidence than the exact one: rounding differs."""
 
-Verdict: TypeAlias = Literal["champion", "none"]
-"""The champion is the winner sought, or there is none because no arm beats all others."""
+Verdict: TypeAlias = Literal["champion", "none", "unbeaten"]
+"""The champion is the winner sought; there is none because no arm beats all others; or no arm beats
+the champion by a difference that matters."""
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,20 +59,25 @@ class Judge:
 
     The confidence in the champion is `streamduel.preference.evidence.confidence`, for the winner
     that the policy seeks. A policy that seeks a Condorcet winner has another possible answer: there
-    is none (`streamduel.preference.elimination.condorcet_winner_possible`). Both are valid at any
-    time, so an answer may be looked for as often as one likes.
+    is none (`streamduel.preference.elimination.condorcet_winner_possible`). With a margin, it is
+    also an answer that no arm beats the champion by more
+    (`streamduel.preference.evidence.unbeaten`). All are valid at any time, so an answer may be
+    looked for as often as one likes.
 
     Args:
         level: the confidence that an answer needs.
         seeks: the winner that the policy seeks.
         n_arms: K.
+        margin: a difference in preference that does not matter.
     """
 
-    def __init__(self, level: float, seeks: Winner, n_arms: int) -> None:
+    def __init__(self, level: float, seeks: Winner, n_arms: int, margin: float = 0.0) -> None:
         self._level = level
         self.seeks: Winner = seeks
+        self.margin = margin
         self._sure_at = nats(level, n_arms, seeks) - _SLACK
         self._out_at = -ln(1 - level) - _SLACK
+        self._unbeaten_at = ln(n_arms) - ln(1 - level) - _SLACK
 
     def verdict(self, run: Run) -> Verdict | None:
         """The answer, if there is one after the duels so far."""
@@ -89,10 +95,27 @@ class Judge:
             and not condorcet_winner_possible(wins, 1 - self._level)
         ):
             return "none"
+        if (
+            self.margin
+            and _is_decided(most_evidence(wins, self.margin) >= self._unbeaten_at, "condorcet")
+            and unbeaten(wins, run.champion(), self.margin) >= self._level
+        ):
+            return "unbeaten"
         return None
 
 
-def most_evidence(wins: Floats) -> Floats:
+def exceeds(preferences: Floats, champion: int, margin: float) -> bool:
+    """Whether the probability that some arm beats the champion exceeds 1/2 by more than a margin.
+
+    >>> preferences = np.array([[0.5, 0.51], [0.49, 0.5]])
+    >>> exceeds(preferences, 0, 0.01), exceeds(preferences, 1, 0.01), exceeds(preferences, 1, 0.005)
+    (False, False, True)
+    """
+    most = float(preferences[:, champion].max()) - 0.5
+    return most - margin > 1e-12  # 0.51 - 0.5 is a little more than 0.01
+
+
+def most_evidence(wins: Floats, margin: float = 0.0) -> Floats:
     """A close upper bound of `streamduel.preference.evidence.log_evidence`, in a tenth of its time.
 
     It has 2 exp(z² / 2) instead of 2 Φ(z) exp(z² / 2). Its sum over the rivals of an arm is also an
@@ -100,11 +123,13 @@ def most_evidence(wins: Floats) -> Floats:
 
     Args:
         wins: (K, K), as for `log_evidence`.
+        margin: [i, j] is for "j does not beat i by more than this", as in `unbeaten`.
 
     >>> most_evidence(np.array([[0.0, 560.0], [440.0, 0.0]])).round(3).tolist()
     [[0.0, 5.933], [0.0, 0.0]]
     """
-    spread, lead = (wins + wins.T) / 4, (wins - wins.T) / 2
+    duels = wins + wins.T
+    spread, lead = duels / 4, (wins - wins.T) / 2 + margin * duels
     most = lead * lead / (2 * (spread + RHO)) + LN2 - np.log1p(spread / RHO) / 2
     return np.where(lead > 0, np.maximum(most, 0.0), 0.0)
 

@@ -121,7 +121,8 @@ def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[Non
     """
     rng = np.random.default_rng(seed)
     horizon = max(HORIZON * situation.duels, LEAST_HORIZON)
-    judge = Judge(situation.confidence, situation.seeks, len(situation.wins))
+    margin = situation.parameters.get("smallest_difference", 0.0)
+    judge = Judge(situation.confidence, situation.seeks, len(situation.wins), margin)
     ends: list[float] = []
     for _ in range(runs):
         run = BlockRun(_policy(situation, rng), _environment(situation, rng), rng)

@@ -14,7 +14,7 @@ from streamduel.policies import Policy
 from streamduel.preference.arrays import Integers
 from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation import compiled
-from streamduel.simulation.certainty import Answer, Judge, check_times
+from streamduel.simulation.certainty import Answer, Judge, check_times, exceeds
 from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.environment import DriftingEnvironment, Environment, MatrixEnvironment
 from streamduel.simulation.run import DelayedRun, Run, SteppedRun
@@ -154,7 +154,8 @@ def _judge(settings: Settings, policy: Policy) -> Judge | None:
     """Determines when there is an answer, if that is wanted."""
     if settings.until_sure is None:
         return None
-    return Judge(settings.until_sure, policy.seeks, policy.n_arms)
+    margin = policy.parameters.get("smallest_difference", 0.0)
+    return Judge(settings.until_sure, policy.seeks, policy.n_arms, margin)
 
 
 def _answer(judge: Judge, run: Run, account: _RegretAccount, arms: list[int]) -> Answer | None:
@@ -165,6 +166,8 @@ def _answer(judge: Judge, run: Run, account: _RegretAccount, arms: list[int]) ->
     has_condorcet_winner = condorcet_winner(account.truth.preferences) is not None
     if verdict == "none":
         wrong = has_condorcet_winner
+    elif verdict == "unbeaten":
+        wrong = exceeds(account.truth.preferences, arms[run.champion()], judge.margin)
     else:
         is_winner = arms[run.champion()] in account.truth.winners
         wrong = not is_winner or (judge.seeks == "condorcet" and not has_condorcet_winner)

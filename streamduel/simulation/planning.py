@@ -13,10 +13,9 @@ from streamduel import policies
 from streamduel.errors import ConfigurationError, nearest
 from streamduel.policies import Policy
 from streamduel.preference.arrays import Floats
-from streamduel.preference.evidence import Winner
 from streamduel.simulation import compiled, matrices
 from streamduel.simulation.ab_test import ABTest, ab_test
-from streamduel.simulation.certainty import Judge, Verdict
+from streamduel.simulation.certainty import Judge, Verdict, exceeds
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.measurement import COMPILE_FROM, start_run
 from streamduel.simulation.seeds import arrangement, run_seeds
@@ -226,7 +225,9 @@ def make_plan(
     (177, 194)
     """
     names = [policy] if policy == "uniform" else [policy, "uniform"]
-    seeks = policies.get(policy).seeks
+    seeks, given = policies.get(policy).seeks, parameters or {}
+    margin = given.get("smallest_difference", 0.0)
+    judge = Judge(question.confidence, seeks, question.arms, margin)
     durations = []
     for place, name in enumerate(names):
 
@@ -234,8 +235,8 @@ def make_plan(
             if progress:
                 progress(round(1000 * (place + done)), 1000 * len(names))
 
-        given = parameters or {} if name == policy else {}
-        durations.append(_simulate(question, name, given, seeks, report))
+        own = given if name == policy else {}
+        durations.append(_simulate(question, name, own, judge, report))
     it = question
     test = ab_test(it.arms, it.difference, it.click_share, it.confidence, it.shared)
     return Plan(question, tuple(durations), test)
@@ -245,7 +246,7 @@ def _simulate(
     question: Question,
     name: str,
     given: Mapping[str, Any],
-    seeks: Winner,
+    judge: Judge,
     report: Callable[[float], None],
 ) -> Duration:
     """The endings of one policy's runs; the report is told the share of the work done."""
@@ -254,7 +255,6 @@ def _simulate(
     horizon = question.horizon or max(1, int(_WORK / _LEAST_RUNS / of_duel))
     runs = question.runs or RUNS
     params = _parameters(question, name, given, horizon)
-    judge = Judge(question.confidence, seeks, question.arms)
     endings: list[Ending] = []
     done = 0.0
     while len(endings) < runs and (question.runs or done < _WORK or len(endings) < _LEAST_RUNS):
@@ -265,7 +265,7 @@ def _simulate(
         preferences = question.preferences[np.ix_(arms, arms)]
         environment = MatrixEnvironment(preferences, ties=question.ties, seed=seeds.environment)
         policy = policies.create(name, question.arms, seed=seeds.policy, **params)
-        ending = _ending(policy, environment, judge, horizon, arms, compile_)
+        ending = _ending(question, policy, environment, judge, horizon, arms, compile_)
         endings.append(ending)
         done += of_duel * ending.duels + of_look * _LOOK_AGAIN * math.log(ending.duels + 1)
     report(1.0)
@@ -273,6 +273,7 @@ def _simulate(
 
 
 def _ending(
+    question: Question,
     policy: Policy,
     environment: MatrixEnvironment,
     judge: Judge,
@@ -287,7 +288,12 @@ def _ending(
         run.advance(t)
         verdict = judge.verdict(run)
         if verdict is not None:
-            return Ending(verdict, t, verdict == "none" or arms[run.champion()] != 0)
+            champion = arms[run.champion()]
+            if verdict == "unbeaten":
+                wrong = exceeds(question.preferences, champion, judge.margin)
+            else:
+                wrong = verdict == "none" or champion != 0
+            return Ending(verdict, t, wrong)
         if t == horizon:
             return Ending(None, t, wrong=False)
         t = min(horizon, t + max(1, t // _LOOK_AGAIN))

@@ -110,3 +110,10 @@ def test_the_help_teaches(streamduel: Streamduel) -> None:
     out = " ".join(streamduel("plan", "--help").out.split())
     for words in ("0.05 is a clear", "most lists get no click", "Equal seeds give equal plans"):
         assert words in out
+
+
+def test_a_difference_that_does_not_matter_is_told(streamduel: Streamduel) -> None:
+    policy = "top_two:smallest_difference=0.05"
+    result = streamduel("plan", *ASKED, "--policy", policy)
+    assert result.status == 0, result.err
+    assert "also ends when no ranker beats the champion by more than 0.05" in result.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from streamduel import policies
 from streamduel.errors import ConfigurationError
 from streamduel.preference.arrays import Floats
 from streamduel.preference.elimination import Elimination, condorcet_winner_possible
-from streamduel.preference.evidence import Winner, confidence, log_evidence
+from streamduel.preference.evidence import Winner, confidence, log_evidence, unbeaten
 from streamduel.simulation.certainty import Answer, Judge, Verdict, check_times, most_evidence
 from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.environment import MatrixEnvironment
@@ -23,6 +24,7 @@ from streamduel.simulation.settings import Settings
 
 ORDER: Floats = np.array([[0.5, 0.8, 0.9], [0.2, 0.5, 0.8], [0.1, 0.2, 0.5]])
 CYCLE: Floats = cyclic(3, 0.3)
+NEAR: Floats = np.array([[0.5, 0.51, 0.8], [0.49, 0.5, 0.8], [0.2, 0.2, 0.5]])
 
 
 class Standing(Run):
@@ -56,11 +58,15 @@ def answers(asked: Settings) -> list[Answer]:
     return [answer for answer in found if answer]
 
 
-def by_definition(wins: Floats, champion: int, seeks: Winner, level: float) -> Verdict | None:
+def by_definition(
+    wins: Floats, champion: int, seeks: Winner, level: float, margin: float = 0.0
+) -> Verdict | None:
     if confidence(wins, champion, seeks) >= level:
         return "champion"
     if seeks == "condorcet" and not condorcet_winner_possible(wins, 1 - level):
         return "none"
+    if margin and unbeaten(wins, champion, margin) >= level:
+        return "unbeaten"
     return None
 
 
@@ -100,12 +106,12 @@ def test_verdict_is_that_of_the_definition() -> None:
     for _ in range(400):
         wins = random_counts(dice)
         for seeks in ("condorcet", "copeland"):
-            judge = Judge(level=0.9, seeks=seeks, n_arms=len(wins))
-            for champion in range(len(wins)):
-                expected = by_definition(wins, champion, seeks, 0.9)
+            for champion, margin in product(range(len(wins)), (0.0, 0.1)):
+                judge = Judge(0.9, seeks, len(wins), margin)
+                expected = by_definition(wins, champion, seeks, 0.9, margin)
                 assert judge.verdict(Standing(wins, champion)) == expected
                 seen.add((seeks, expected))
-    assert len(seen) == 5
+    assert len(seen) == 7
 
 
 @pytest.mark.parametrize("name", ["top_two", "uniform"])
@@ -175,6 +181,30 @@ def test_an_answer_is_judged_by_the_truth(
     account = _RegretAccount(settings(truth).truths[0], [0, 1, 2])
     answer = _answer(judge, Standing(np.round(300 * claimed), 0), account, [0, 1, 2])
     assert answer == Answer(verdict, 7, 0.0, wrong)
+
+
+@pytest.mark.parametrize(("margin", "wrong"), [(0.2, False), (0.04, False), (0.01, True)])
+def test_a_difference_that_does_not_matter_is_judged_by_the_truth(
+    margin: float, wrong: bool
+) -> None:
+    truth = np.array([[0.5, 0.46, 0.8], [0.54, 0.5, 0.8], [0.2, 0.2, 0.5]])
+    claimed = np.array([[0.0, 0.5, 0.8], [0.5, 0.0, 0.8], [0.2, 0.2, 0.0]])
+    judge = Judge(level=0.95, seeks="condorcet", n_arms=3, margin=margin)
+    account = _RegretAccount(settings(truth).truths[0], [0, 1, 2])
+    answer = _answer(judge, Standing(np.round(50_000 * claimed), 0), account, [0, 1, 2])
+    assert answer == Answer("unbeaten", 7, 0.0, wrong)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_end_by_a_smallest_difference_is_an_answer(compiled: bool) -> None:
+    asked = Settings(
+        NEAR, [("top_two", {"smallest_difference": 0.1})], horizon=3000, runs=70, seed=7,
+        until_sure=0.95, regret="copeland", compiled=compiled,
+    )  # fmt: skip
+    found = [measure(asked, asked.specs[0], run).answer for run in range(5)]
+    assert all(each and each.verdict in {"unbeaten", "champion"} for each in found)
+    assert not any(each and each.wrong for each in found)
+    assert any(each and each.verdict == "unbeaten" for each in found)
 
 
 def test_an_answer_is_judged_by_the_truth_of_its_time() -> None:

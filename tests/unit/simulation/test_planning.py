@@ -193,3 +193,9 @@ def test_the_ab_test_grows_with_arms_and_shared_clicks() -> None:
     # Nine of ten users click anyway: a tenth of the difference, some hundred times the size.
     assert 80 < ab_test(2, 0.05, 0.3, 0.95, shared=0.9).impressions / one < 250
     assert ab_test(2, 0.5, 1.0, 0.95).impressions >= 2
+
+
+def test_a_difference_that_does_not_matter_ends_every_experiment() -> None:
+    question = Question(arms=2, difference=0.005, impressions_per_day=1.0, runs=9, horizon=20_000)
+    for duration in make_plan(question, "top_two", {"smallest_difference": 0.05}).durations:
+        assert (duration.never, duration.wrong) == (0, 0)
