@@ -163,7 +163,11 @@ LIMITS: Final = {
         "sink.transaction_timeout_ms must be at most the brokers' transaction.max.timeout.ms"
     ),
     "InvalidTimestampError": CLOCK,
-    "InvalidRecordError": CLOCK,  # librdkafka's for it; brokers find nothing else in our records
+    # A broker's for a record without a key in a compacted topic; librdkafka's for a timestamp, too.
+    "InvalidRecordError": (
+        "check that no topic of records without keys, such as that of sink.dead_letters, has "
+        f"cleanup.policy=compact; if none has, {CLOCK}"
+    ),
 }
 """What to change when brokers refuse a setting or a clock, by the error; some errors only quote its
 name."""

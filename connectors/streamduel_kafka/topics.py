@@ -43,6 +43,8 @@ BOUND_IT = (
     "uncompressed, or take source.client kafka-python"
 )
 
+LETTERS = {"cleanup.policy": "delete"}
+
 CONTROL = {
     **KEPT,
     # A replay needs every control record to which the click log refers; there are few.
@@ -100,16 +102,11 @@ class Topics:
         found = self._configs(topic, "delete")
         if found is None:
             return
-        policy = found["cleanup.policy"]
-        if "compact" in policy:
-            servers = ",".join(self._cluster.bootstrap_servers)
-            raise ConnectorError(
-                f"{setting} '{topic}' has cleanup.policy={policy}; it must be delete, because "
-                "compaction removes all records of an experiment but the last. If nothing is "
-                f"missing yet, change it with: kafka-configs.sh --bootstrap-server {servers} "
-                f"--alter --entity-type topics --entity-name {topic} --add-config "
-                "cleanup.policy=delete."
-            )
+        self._refuse_compacted(
+            topic, setting, found["cleanup.policy"],
+            "compaction removes all records of an experiment but the last. If nothing is missing "
+            "yet, change it with",
+        )  # fmt: skip
         if self._cluster.client == "confluent" and found["compression.type"] not in BOUNDED:
             self.unbounded[topic] = found["compression.type"]
         facts = {
@@ -150,8 +147,16 @@ class Topics:
         self._require(topic, "sink.assignments", None, "Read")
 
     def require_dead_letters(self, topic: str) -> None:
-        """The dead letters' topic must exist."""
-        self._require(topic, "sink.dead_letters", New(-1, {}), "Write")
+        """The dead letters' topic must exist and not be compacted."""
+        setting = "sink.dead_letters"
+        self._require(topic, setting, New(-1, LETTERS), "Write")
+        found = self._configs(topic, "delete")
+        if found is not None:
+            self._refuse_compacted(
+                topic, setting, found["cleanup.policy"],
+                "Kafka refuses records without a key in a compacted topic, and compaction removes "
+                "all dead letters with the same key but the last. Change it with",
+            )  # fmt: skip
 
     def require_snapshots(self, topic: str, partitions: int | None) -> int:
         """The snapshots' topic must be compacted, with as many partitions as the click log.
@@ -238,6 +243,16 @@ class Topics:
             ) from error
         self._admin.await_topic(topic, CREATE_SECONDS)
         log.info("topic created", topic=topic, partitions=new.partitions)
+
+    def _refuse_compacted(self, topic: str, setting: str, policy: str, why: str) -> None:
+        """Raise the reason, which introduces the command that changes the policy."""
+        if "compact" in policy:
+            servers = ",".join(self._cluster.bootstrap_servers)
+            raise ConnectorError(
+                f"{setting} '{topic}' has cleanup.policy={policy}; it must be delete, because "
+                f"{why}: kafka-configs.sh --bootstrap-server {servers} --alter --entity-type "
+                f"topics --entity-name {topic} --add-config cleanup.policy=delete."
+            )
 
     def _require_compacted(self, topic: str, why: str) -> None:
         found = self._configs(topic, "compact")

@@ -161,6 +161,17 @@ def test_a_wrong_clean_up_policy_is_reported_once(
     assert failed == ["source.topic"]
 
 
+def test_compacted_dead_letters_fail(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
+    letters = topics(1, cleanup_policy="compact")
+    sink = {"connector": "kafka", "assignments": topics(1, compacted=True), "dead_letters": letters}
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics, {},
+        sink=sink, experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    found = {name for name, (verdict, _) in checks(run).items() if verdict == "failed"}
+    assert found == {"sink.dead_letters"}
+
+
 def test_topics_that_were_deleted_fail(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     run = configure(
         tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics,

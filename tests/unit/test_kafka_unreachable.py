@@ -58,6 +58,7 @@ def test_a_wrong_address_is_told_soon(
         (errors.KafkaError(errors.InvalidTransactionTimeoutError()), "sink.transaction_timeout_ms"),
         (errors.InvalidTimestampError("One or more were rejected"), "the clock of this machine"),
         (errors.InvalidRecordError("Broker: failed to validate"), "the clock of this machine"),
+        (errors.InvalidRecordError("Broker: failed to validate"), "cleanup.policy=compact"),
     ],
 )
 def test_what_to_change_is_named(error: errors.KafkaError, setting: str) -> None:

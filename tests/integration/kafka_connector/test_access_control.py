@@ -63,7 +63,8 @@ CONTROLLED_APPLIER: Final = (
     Grant("Read", "topic", "snapshots"),
 )
 OPTIONAL: Final = tuple(
-    Grant("DescribeConfigs", "topic", name) for name in ("clicks", "assignments", "snapshots")
+    Grant("DescribeConfigs", "topic", name)
+    for name in ("clicks", "assignments", "dead-letters", "snapshots")
 )
 
 COMMANDS: Final[dict[str, tuple[tuple[Grant, ...], tuple[str, ...]]]] = {
