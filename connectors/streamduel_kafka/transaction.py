@@ -185,7 +185,7 @@ class Transactions:
     def _flush(self, producer: Producer, deadline: float) -> None:
         producer.flush(deadline - time.monotonic())
         for sent, _, _ in self._sent:
-            # It is written by now, unless the batch had to be split into smaller ones.
+            # It is written or refused by now; `flush` does not say which.
             sent.wait(deadline - time.monotonic())
 
     def _failed(self, error: Exception, what: str = "a commit") -> Fenced | ConnectorError:
@@ -195,7 +195,7 @@ class Transactions:
         cause: BaseException = error
         if producer is not None:
             cause = producer.cause() or error
-            if isinstance(cause, TOO_LARGE) and not isinstance(error, TOO_LARGE):
+            if isinstance(cause, TOO_LARGE):
                 what = self._too_large() or what
             if not isinstance(cause, (errors.KafkaTimeoutError, *REPLACED)):
                 # An open transaction would delay the next owner of the partitions.
@@ -243,7 +243,7 @@ class Transactions:
         return f" (not written: {', '.join(sorted(left))})" if left and left < topics else ""
 
     def _too_large(self) -> str | None:
-        """The largest record that Kafka refused for its size; its error is reported by later calls.
+        """The largest record that Kafka refused for its size.
 
         The records of one batch are refused together.
         """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition, errors
 
 from streamduel.kafka_clients import close_producer, producer_error
 from streamduel_kafka.client import Committed, ProducerOptions
@@ -63,8 +64,21 @@ class PythonProducer:
         return _Sent(self._producer.send(topic, value=value, key=key, partition=partition))
 
     def flush(self, seconds: float) -> None:
-        """See the protocol."""
-        self._producer.flush(timeout=max(0.0, seconds))
+        """See the protocol.
+
+        Defect: while a batch that is too large is split, kafka-python raises UnknownError, which it
+        raises here for nothing else; the records are then in smaller batches that it has still to
+        send.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self._producer.flush(timeout=max(0.0, deadline - time.monotonic()))
+            except errors.UnknownError:
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return
 
     def init_transactions(self, seconds: float) -> None:  # noqa: ARG002 - `block_seconds`
         """See the protocol."""

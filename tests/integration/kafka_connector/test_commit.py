@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, errors
 
-from streamduel.connector import Message, PartitionCommit
+from streamduel.connector import Message, PartitionCommit, no_failpoint
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import transaction
 from streamduel_kafka.transaction import Transactions
@@ -223,6 +223,20 @@ def test_the_error_names_the_record_that_was_too_large(bed: Bed, topics: Topics)
                 transactions.send(bed.assignments, b"k", b"small")
                 time.sleep(0.01)
     assert str(refused.value).startswith(f"a record of 3000000 bytes for '{bed.dead_letters}' is")
+
+
+def test_the_error_names_one_of_several_records_that_are_too_large(
+    bed: Bed, topics: Topics
+) -> None:
+    bed.snapshots = topics(1, compacted=True, max_message_bytes=1000)
+    transactions = Transactions(bed.sink_settings().client_settings, bed.group, 10_000)
+    with closing(transactions):
+        transactions.begin()
+        for number in range(20):
+            transactions.send(bed.snapshots, b"%d" % number, b"x" * 1500)
+        with pytest.raises(ConnectorError) as refused:
+            transactions.finish({}, None, no_failpoint, time.monotonic() + PATIENCE)
+    assert str(refused.value).startswith(f"a record of 1500 bytes for '{bed.snapshots}' is too l")
 
 
 @pytest.mark.parametrize("size", [3_000_000, 20_000_000], ids=["for the topic", "for the client"])
