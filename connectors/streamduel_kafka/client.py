@@ -86,6 +86,10 @@ class ConsumerOptions(Options["Consumer"]):
     metadata_seconds: float = 300.0
 
 
+BATCH_BYTES = 512 * 1024
+"""Large, so that a commit has few requests; topics accept 1 MB by default."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProducerOptions(Options["Producer"]):
     """A producer; it writes each record once, to every in-sync replica.
@@ -98,6 +102,8 @@ class ProducerOptions(Options["Producer"]):
         transactional_id: None without transactions.
         transaction_timeout_ms: the broker aborts an open transaction after this long.
         max_record_bytes: the client refuses larger records itself.
+        batch_bytes: a larger batch has one record; a topic refuses all records of a batch
+            above its `max.message.bytes` together.
         linger_ms: how long it collects records for a larger request.
     """
 
@@ -110,6 +116,7 @@ class ProducerOptions(Options["Producer"]):
     transactional_id: str | None = None
     transaction_timeout_ms: int = 60_000
     max_record_bytes: int = 1024 * 1024
+    batch_bytes: int = BATCH_BYTES
     linger_ms: int = 0
 
 

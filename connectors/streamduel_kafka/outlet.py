@@ -132,7 +132,9 @@ def open_outlet(
     else:
         instance = Instance(None, f"{sorted(sink.bootstrap_servers)} {sink.assignments}")
         own = transactional_id(sink.assignments, instance.name)
-    transactions = Transactions(sink.client_settings, own, sink.transaction_timeout_ms, group)
+    transactions = Transactions(
+        sink.client_settings, own, sink.transaction_timeout_ms, group, topics.batch_bytes
+    )
     try:
         transactions.settle()
     except (errors.KafkaError, OSError) as error:

@@ -9,7 +9,7 @@ import structlog
 from kafka import errors
 
 from streamduel.errors import ConnectorError, MissingError, counted
-from streamduel_kafka.client import AdminOptions, Found
+from streamduel_kafka.client import BATCH_BYTES, AdminOptions, Found
 from streamduel_kafka.connecting import (
     BOOTSTRAP_SECONDS,
     connect_at_start,
@@ -76,6 +76,8 @@ class Topics:
     Attributes:
         unbounded: `compression.type` of the logs that were checked, by topic, if small batches can
             exhaust the memory of the client.
+        batch_bytes: the size of batches that each of the topics accepts whose settings are
+            known.
 
     Raises:
         ConnectorError: from every method, with what is wrong and how to fix it; a MissingError for
@@ -88,6 +90,7 @@ class Topics:
         self._rights = Rights(self._settings)
         self._admin = connect_at_start(AdminOptions(), self._settings, seconds)
         self.unbounded: dict[str, str] = {}
+        self.batch_bytes = BATCH_BYTES
 
     def require_log(self, topic: str, create: int | None, operation: str = "Read") -> Found:
         """The click log; if it is missing, create it with this number of partitions.
@@ -276,6 +279,9 @@ class Topics:
                 "cleanup policy unknown", topic=topic,
                 advice=f"this user lacks DescribeConfigs; make sure that it is {policy}",
             )  # fmt: skip
+        else:
+            accepted = max(1, int(found["max.message.bytes"]))
+            self.batch_bytes = min(self.batch_bytes, accepted)
         return found
 
     def _unusable(self, error: errors.KafkaError) -> ConnectorError:

@@ -13,7 +13,14 @@ from kafka import TopicPartition, errors
 from streamduel.connector import Failpoint
 from streamduel.errors import ConnectorError, Fenced
 from streamduel.kafka_clients import TOO_LARGE
-from streamduel_kafka.client import AdminOptions, Committed, Producer, ProducerOptions, Sent
+from streamduel_kafka.client import (
+    BATCH_BYTES,
+    AdminOptions,
+    Committed,
+    Producer,
+    ProducerOptions,
+    Sent,
+)
 from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
 from streamduel_kafka.rights import Rights, missing
 
@@ -60,6 +67,7 @@ class Transactions:
         transactional_id: the same after a restart, different in every process.
         timeout_ms: how long the broker keeps a transaction open.
         group: the consumer group whose offsets are committed.
+        batch_bytes: see `ProducerOptions`.
     """
 
     def __init__(
@@ -68,11 +76,13 @@ class Transactions:
         transactional_id: str,
         timeout_ms: int,
         group: str | None = None,
+        batch_bytes: int = BATCH_BYTES,
     ) -> None:
         self._settings = dict(settings)
         self._id = transactional_id
         self._rights = Rights(settings, group, transactional_id)
         self.timeout_ms = timeout_ms
+        self._batch_bytes = batch_bytes
         self._producer: Producer | None = None
         self._sent: list[tuple[Sent, str, int]] = []  # with topics and bytes
         # `settle` is called by the threads that load snapshots, too.
@@ -95,6 +105,7 @@ class Transactions:
                 transactional_id=self._id,
                 transaction_timeout_ms=self.timeout_ms,
                 max_record_bytes=MAX_REQUEST_BYTES,
+                batch_bytes=self._batch_bytes,
                 linger_ms=LINGER_MS,
             )
             producer = connect(options, self._settings, COMMIT_SECONDS)

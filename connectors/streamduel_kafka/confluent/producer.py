@@ -21,7 +21,6 @@ PRODUCER: Final[dict[str, Any]] = {
     "enable.idempotence": True,
     # As in every other client: murmur2 of the key; without a key, any partition.
     "partitioner": "murmur2_random",
-    "batch.size": 512 * 1024,
     # The most bytes of waiting records: a commit has some megabytes.
     "queue.buffering.max.kbytes": 256 * 1024,
 }
@@ -282,6 +281,7 @@ def open_producer(
         "client.id": options.client_id,
         "request.timeout.ms": int(1000 * options.request_seconds),
         "message.max.bytes": options.max_record_bytes,
+        "batch.size": options.batch_bytes,
         "linger.ms": options.linger_ms,
     }
     if options.transactional_id is not None:

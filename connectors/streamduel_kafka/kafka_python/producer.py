@@ -20,7 +20,6 @@ PRODUCER: Final[dict[str, Any]] = {
 }
 
 TRANSACTIONAL: Final[dict[str, Any]] = {
-    "batch_size": 512 * 1024,
     # kafka-python sleeps this long while the markers of the former transaction are being written,
     # as is nearly always so when commits follow one another; the markers take some 10 ms.
     "retry_backoff_ms": 10,
@@ -141,5 +140,6 @@ def open_producer(
         arguments |= TRANSACTIONAL | {
             "transactional_id": options.transactional_id,
             "transaction_timeout_ms": options.transaction_timeout_ms,
+            "batch_size": options.batch_bytes,
         }
     return PythonProducer(opened(KafkaProducer, settings, seconds, **arguments))

@@ -225,6 +225,17 @@ def test_the_error_names_the_record_that_was_too_large(bed: Bed, topics: Topics)
     assert str(refused.value).startswith(f"a record of 3000000 bytes for '{bed.dead_letters}' is")
 
 
+def test_records_that_a_topic_accepts_alone_are_written(bed: Bed, topics: Topics) -> None:
+    bed.dead_letters = topics(1, max_message_bytes=20_000)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    letters = [Message(None, b"%d" % number + bytes(5000)) for number in range(12)]
+    commit(outlet, PartitionCommit(0, 0, dead_letters=letters))
+    written = bed.visible(bed.dead_letters)
+    assert written == [(letter.key, letter.value) for letter in letters]
+
+
 def test_the_error_names_one_of_several_records_that_are_too_large(
     bed: Bed, topics: Topics
 ) -> None:
