@@ -161,11 +161,6 @@ def _plan(loaded: LoadedConfig) -> Plan:
             "source.connector must be 'kafka' for streamduel-spark (found "
             f"'{config.source['connector']}')."
         )
-    if spark.topic == config.source["topic"]:
-        raise ConfigurationError(
-            f"spark.topic and source.topic must be two topics (found '{spark.topic}' twice): the "
-            "job reads raw records from one and writes counts into the other."
-        )
     if config.log_format is not None:
         raise ConfigurationError(
             "source.format must be left out for streamduel-spark: it reads and writes streamduel's "

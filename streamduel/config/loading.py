@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,6 +26,15 @@ from streamduel.connector import (
 )  # fmt: skip
 from streamduel.errors import ConfigurationError, nearest, shown
 from streamduel.section import FROM_FILE
+
+KAFKA_TOPICS: Final = (
+    ("source", "topic"),
+    ("source", "control_topic"),
+    ("sink", "assignments"),
+    ("sink", "dead_letters"),
+    ("snapshots", "topic"),
+)
+"""The keys that name topics of the service, if the section's connector is `kafka`."""
 
 
 class LoadedConfig(BaseModel):
@@ -91,7 +100,12 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
         config = Config.model_validate(document.values, context=FROM_FILE)
     except ValidationError as error:
         raise _refusal(document, mistakes(error, Config)) from None
-    found = [*_experiment_mistakes(config), *_connector_mistakes(config), *_format_mistakes(config)]
+    found = [
+        *_experiment_mistakes(config),
+        *_connector_mistakes(config),
+        *_format_mistakes(config),
+        *_spark_mistakes(config),
+    ]
     if found:
         raise _refusal(document, found)
     connectors = {
@@ -168,6 +182,20 @@ def _format_mistakes(config: Config) -> Iterator[Mistake]:
     if form is not None and form.experiment not in (None, *config.experiments):
         key = ("source", "format", "experiment")
         yield Mistake(key, _not_one_of(dotted(key), form.experiment, config.experiments))
+
+
+def _spark_mistakes(config: Config) -> Iterator[Mistake]:
+    """Topics with two uses: the job would read what itself or the service writes, without end."""
+    if config.spark is None:
+        return
+    for name, key in KAFKA_TOPICS:
+        section = getattr(config, name)
+        if section.get("connector") == "kafka" and section.get(key) == config.spark.topic:
+            yield Mistake(
+                ("spark", "topic"),
+                f"spark.topic must be another topic than {name}.{key} (found "
+                f"'{config.spark.topic}').",
+            )
 
 
 def _not_one_of(key: str, found: object, names: Iterable[str], alternative: str = "") -> str:

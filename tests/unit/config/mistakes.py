@@ -358,6 +358,14 @@ KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
      "sink.dead_letters must be another topic than sink.assignments (found 'a')."),
     ("source.control_topic", "s",
      "snapshots.topic must be another topic than source.control_topic (found 's')."),
+    *(
+        ("spark", {"topic": topic, "checkpoint": "c"},
+         f"spark.topic must be another topic than {key} (found '{topic}').")
+        for topic, key in (
+            ("clicks", "source.topic"), ("a", "sink.assignments"), ("d", "sink.dead_letters"),
+            ("s", "snapshots.topic"),
+        )
+    ),
     ("sink.bootstrap_servers", ["other:9092"],
      "sink.bootstrap_servers must be the same as source.bootstrap_servers, or be left out: input, "
      "outputs and snapshots share one commit."),

@@ -63,6 +63,14 @@ def test_a_connectors_mistake_is_one_sentence(
     assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
 
 
+def test_the_spark_job_may_not_read_the_control_topic(tmp_path: Path) -> None:
+    spark = {"topic": "controls", "checkpoint": "c"}
+    document = changed({"source.control_topic": "controls", "spark": spark}, KAFKA)
+    assert told(tmp_path / "kafka.yaml", written(document)) == [
+        "spark.topic must be another topic than source.control_topic (found 'controls')."
+    ]
+
+
 @pytest.mark.parametrize(
     ("base", "key", "misspelt"),
     [

@@ -23,8 +23,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     (changed({"spark": SPARK["spark"]}, GOOD),
      "source.connector must be 'kafka' for streamduel-spark (found 'files')."),
     (changed({"spark.topic": "clicks"}, SPARK),
-     "spark.topic and source.topic must be two topics (found 'clicks' twice): the job reads raw"
-     " records from one and writes counts into the other."),
+     "spark.topic must be another topic than source.topic (found 'clicks'; HERE/search.yaml, line"
+     " 27)."),
     (changed({"source.format": "ubi"}, SPARK),
      "source.format must be left out for streamduel-spark: it reads and writes streamduel's own"
      " records."),
