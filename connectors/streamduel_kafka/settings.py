@@ -69,6 +69,14 @@ Integer = Annotated[int, Field(strict=True)]
 
 MAX_INT32: Final = 2**31 - 1
 """The largest number that Kafka's protocol has room for."""
+
+LIBRDKAFKA: Final = {
+    "session_timeout_ms": 3_600_000,
+    "max_poll_interval_ms": 86_400_000,
+    "transaction_timeout_ms": MAX_INT32 - 100,  # it adds 100, without a check for overflow
+}
+"""The largest values that client confluent accepts; brokers may accept less."""
+
 File = Annotated[Path, AfterValidator(_existing)]
 
 
@@ -180,6 +188,12 @@ class Cluster(Security):
         for name in ("sasl_kerberos_name", "sasl_kerberos_domain_name"):
             if self.client == "confluent" and getattr(self, name) is not None:
                 raise ValueError(f"{name} needs client kafka-python (found confluent)")
+        for name, most in LIBRDKAFKA.items():
+            value = getattr(self, name, 0)
+            if self.client == "confluent" and value > most:
+                raise ValueError(
+                    f"{name} must be at most {most} with client confluent (found {value})"
+                )
         return self
 
     @model_validator(mode="after")
@@ -241,10 +255,10 @@ class SourceSettings(Cluster):
         default=5000, ge=1, le=MAX_INT32, description="Most records per poll."
     )
     # Kafka's default. A process that is killed and restarted within it gets its partitions back
-    # without a rebalance.
+    # without a rebalance. At least 3: there is a heartbeat in each third.
     session_timeout_ms: Integer = Field(
         default=45_000,
-        ge=1,
+        ge=3,
         le=MAX_INT32,
         description="Session timeout: partitions are reassigned after this long without a "
         "heartbeat.",

@@ -6,13 +6,14 @@ import weakref
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from kafka import TopicPartition, errors
 
 from streamduel_kafka.client import Committed, ConsumerOptions, Membership
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.confluent.consumer import ConfluentConsumer
-from streamduel_kafka.confluent.opening import Errors
+from streamduel_kafka.confluent.opening import SOCKET_MS, Errors
+from streamduel_kafka.settings import LIBRDKAFKA
 
 AT = TopicPartition("clicks", 0)
 
@@ -134,6 +135,24 @@ def test_a_consumer_is_destroyed_and_librdkafka_does_not_close_it(
     assert destroyed() is None
     assert not closed
     opened.close()
+
+
+@pytest.mark.parametrize(
+    ("client", "key"),
+    [
+        (Consumer, "session_timeout_ms"),
+        (Consumer, "max_poll_interval_ms"),
+        (Producer, "transaction_timeout_ms"),
+    ],
+)
+def test_the_largest_values_are_those_of_librdkafka(client: Any, key: str) -> None:
+    name, most = key.replace("_", "."), LIBRDKAFKA[key]
+    others: dict[str, Any] = {"group.id": "g", "max.poll.interval.ms": 86_400_000}
+    if client is Producer:
+        others = {"transactional.id": "t", "socket.timeout.ms": SOCKET_MS}
+    client({**others, name: most})
+    with pytest.raises(KafkaException):
+        client({**others, name: most + 1})
 
 
 class Unended:

@@ -72,6 +72,28 @@ def test_the_spark_job_may_not_read_the_control_topic(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("section", "key", "most"),
+    [
+        ("source", "session_timeout_ms", 3_600_000),
+        ("source", "max_poll_interval_ms", 86_400_000),
+        ("sink", "transaction_timeout_ms", 2_147_483_547),
+    ],
+)
+def test_librdkafka_has_bounds_of_its_own(
+    section: str, key: str, most: int, tmp_path: Path
+) -> None:
+    path, patient = tmp_path / "kafka.yaml", {"source.max_poll_interval_ms": 86_400_000}
+    for client, value in (("confluent", most), ("kafka-python", most + 1)):
+        right = {**patient, "source.client": client, f"{section}.{key}": value}
+        path.write_text(written(changed(right, KAFKA)))
+        load(path, {})
+    wrong = {**patient, "source.client": "confluent", f"{section}.{key}": most + 1}
+    assert told(path, written(changed(wrong, KAFKA))) == [
+        f"{section}: {key} must be at most {most} with client confluent (found {most + 1})."
+    ]
+
+
+@pytest.mark.parametrize(
     ("base", "key", "misspelt"),
     [
         (GOOD, "source", "sorce"),
