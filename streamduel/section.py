@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
 
 from streamduel.records import MAX_NAME
@@ -15,10 +15,22 @@ MAX_ARMS: Final = 1000
 FROM_FILE: Final = {"from": "file"}
 """The context in which a configuration file is validated."""
 
+
+def _usable(topic: str) -> str:
+    if topic in {".", ".."}:
+        raise ValueError(f"must not be '.' or '..', which Kafka does not allow (found '{topic}')")
+    return topic
+
+
 # Strict: `true` is no integer, and a quoted number is a mistake to report.
 Integer = Annotated[int, Field(strict=True)]
 Number = Annotated[float, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, strict=True)]
+TopicName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9._-]+$", min_length=1, max_length=249, strict=True),
+    AfterValidator(_usable),
+]
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 
 

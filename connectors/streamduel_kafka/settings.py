@@ -5,7 +5,10 @@ Validated with the context `{"directory": Path}`: relative file names refer to i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -22,11 +25,32 @@ from pydantic import (
 )
 
 from streamduel.connector import Contradiction
+from streamduel.errors import shown
 from streamduel.kafka_clients import Secret
+from streamduel.section import TopicName
+
+MAX_PORT: Final = 65_535
 
 
 def _servers(value: object) -> object:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+SERVER: Final = re.compile(
+    r"([a-z_]+://)?(\[[^]\s]+\]|[^][\s:;/]+)(:(?P<port>[0-9]{1,5}))?", re.IGNORECASE
+)
+"""As both clients read it: an IPv6 address with a port is in brackets, and either may lack one."""
+
+
+def _addressed(server: str) -> str:
+    with suppress(ValueError):
+        IPv6Address(server)
+        return server
+    found = SERVER.fullmatch(server)
+    if found is None or not 1 <= int(found["port"] or 1) <= MAX_PORT:
+        wanted = f"must be host:port with a port from 1 to {MAX_PORT}"
+        raise ValueError(f"{wanted} (found {shown(server)})")
+    return server
 
 
 def _existing(path: Path, info: ValidationInfo) -> Path:
@@ -52,10 +76,9 @@ def _directory(info: ValidationInfo) -> Path:
     return Path((info.context or {}).get("directory", "."))
 
 
-TopicName = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$", min_length=1, max_length=249)
+Server = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_addressed)
 ]
-Server = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Servers = Annotated[
     list[Server],
     BeforeValidator(_servers, json_schema_input_type=list[Server] | str),

@@ -10,7 +10,7 @@ from streamduel import formats
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import MAX_BATCH_BYTES, Connector
 from streamduel.records import MAX_COUNT, MAX_TIME
-from streamduel.section import Integer, Name, Section
+from streamduel.section import Integer, Name, Section, TopicName
 
 
 class DedupeSettings(Section):
@@ -130,7 +130,7 @@ class MonitoringSettings(Section):
 class SparkSettings(Section):
     """`streamduel-spark`: counts duels upstream, for experiments that outgrow a core."""
 
-    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249, strict=True)] = Field(
+    topic: TopicName = Field(
         description="The topic of raw records, which ranker services write; the job writes `duels`"
         " records into `source.topic`.",
         examples=["raw-clicks"],

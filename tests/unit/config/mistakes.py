@@ -323,6 +323,21 @@ KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
     ("source.topic", GONE,
      "source.topic is missing: the click log's topic; a record's key is its experiment's name."),
     ("source.topic", "my clicks", f"source.topic must be {TOPIC} (found 'my clicks')."),
+    *(
+        (key, topic,
+         f"{key} must not be '.' or '..', which Kafka does not allow (found '{topic}').")
+        for key, topic in (("source.topic", "."), ("sink.dead_letters", ".."))
+    ),
+    ("spark", {"topic": "..", "checkpoint": "c"},
+     "spark.topic must not be '.' or '..', which Kafka does not allow (found '..')."),
+    *(
+        ("source.bootstrap_servers", ["good:9092", server],
+         "source.bootstrap_servers[1] must be host:port with a port from 1 to 65535 (found"
+         f" '{server}').")
+        for server in (
+            "127.0.0.1:x", "h:0", "h:65536", "h:", ":9092", "a:1;b:2", "h:9092/path", "[::1", "a b",
+        )
+    ),
     ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
     ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
     ("source.ssl_cafile", "x" * 300,

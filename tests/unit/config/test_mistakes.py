@@ -94,6 +94,18 @@ def test_librdkafka_has_bounds_of_its_own(
 
 
 @pytest.mark.parametrize(
+    "server", ["h", "h:1", "127.0.0.1:65535", "a_b.c:9", "::1", "[::1]", "[::1]:9092", "SSL://h:9"]
+)
+def test_a_server_may_be_written_in_every_way_that_clients_know(
+    server: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kafka.yaml"
+    path.write_text(written(changed({"source.bootstrap_servers": f"one:1, {server}"}, KAFKA)))
+    source: Any = load(path, {}).source
+    assert source.bootstrap_servers == ["one:1", server]
+
+
+@pytest.mark.parametrize(
     ("base", "key", "misspelt"),
     [
         (GOOD, "source", "sorce"),
