@@ -13,7 +13,7 @@ from streamduel.diagnosis import CommittedOffset, Diagnosis, Finding
 from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel_kafka.archive import READER
-from streamduel_kafka.connecting import connect_at_start, reason
+from streamduel_kafka.connecting import LIMITS, connect_at_start, reason
 from streamduel_kafka.group import REACH_SECONDS, group_admin
 from streamduel_kafka.instance import likely_name, transactional_id
 from streamduel_kafka.kafka_python.admin import PythonAdmin
@@ -67,6 +67,7 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
             findings.append(group)
             committed = _committed(admin, source)
             findings.append(_transactions(admin, source))
+            findings.append(_timeouts(admin, source, sink))
             named = {source.topic, source.control_topic, sink.assignments, sink.dead_letters}
             others = admin.topics() - named - {snapshots.topic}
         finally:
@@ -245,6 +246,41 @@ def _transactions(admin: PythonAdmin, source: SourceSettings) -> Finding:
     except errors.KafkaError as error:
         return Finding(name, "unknown", f"'{own}' is not found: {reason(error)}.")
     return Finding(name, "fine", f"those of '{own}' can be found.")
+
+
+def _timeouts(admin: PythonAdmin, source: SourceSettings, sink: SinkSettings) -> Finding:
+    """Whether a broker accepts the timeouts: `streamduel run` ends where it refuses one."""
+    name = "timeouts"
+    least, most = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
+    longest = "transaction.max.timeout.ms"
+    try:
+        limits = {
+            key: int(value) for key, value in admin.broker_configs(least, most, longest).items()
+        }
+    except errors.KafkaError as error:
+        return Finding(
+            name, "unknown", f"the limits of the brokers are not known: {reason(error)}."
+        )
+    if not {least, most, longest} <= limits.keys():
+        found = (
+            "the limits of the brokers for source.session_timeout_ms and "
+            "sink.transaction_timeout_ms are not known: this user lacks DescribeConfigs on the "
+            "cluster."
+        )
+        return Finding(name, "unknown", found)
+    session, transaction = source.session_timeout_ms, sink.transaction_timeout_ms
+    refused = []
+    if not limits[least] <= session <= limits[most]:
+        allowed = f"{limits[least]} to {limits[most]}"
+        refused.append(f"{LIMITS['InvalidSessionTimeoutError']}, {allowed} (found {session})")
+    if transaction > limits[longest]:
+        allowed = f"{limits[longest]} (found {transaction})"
+        refused.append(f"{LIMITS['InvalidTransactionTimeoutError']}, {allowed}")
+    if refused:
+        return Finding(name, "failed", f"{'; '.join(refused)}.")
+    return Finding(
+        name, "fine", "those of sessions and transactions are within the brokers' limits."
+    )
 
 
 def by_similarity(name: str, topics: Iterable[str]) -> list[str]:

@@ -128,6 +128,30 @@ def test_the_clients_tell_the_same(kafka: Broker, topics: Topics, tmp_path: Path
     assert shown["source.topic"] == f"'{log}' has 1 partition and can be read."
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_timeouts_beyond_the_limits_of_the_brokers_fail(
+    kafka: Broker, topics: Topics, tmp_path: Path, client: str
+) -> None:
+    session = "source.session_timeout_ms must be within the brokers' group.min.session.timeout.ms"
+    transaction = "sink.transaction_timeout_ms must be at most the brokers' transaction.max."
+    log, written = topics(1), topics(1, compacted=True)
+    sink = {"connector": "kafka", "assignments": written, "dead_letters": topics(1)}
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, log, topics, {"client": client}, sink=sink,
+        experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    assert checks(run)["timeouts"][0] == "fine"
+    document = yaml.safe_load(run.config.read_text())
+    document["source"]["session_timeout_ms"] = 3
+    document["sink"]["transaction_timeout_ms"] = 2_000_000_000
+    run.config.write_text(yaml.safe_dump(document))
+    verdict, sentence = checks(run)["timeouts"]
+    assert verdict == "failed"
+    assert sentence.startswith(session)
+    assert "(found 3); " + transaction in sentence
+    assert sentence.endswith(" (found 2000000000).")
+
+
 def test_a_service_that_writes_to_another_topic_is_found(
     kafka: Broker, topics: Topics, service: Run
 ) -> None:

@@ -57,6 +57,20 @@ class PythonAdmin:
         entries = found.get("topic", {}).get(topic, {})  # empty without the right
         return {name: entry["value"] for name, entry in entries.items()} or None
 
+    def broker_configs(self, *names: str) -> dict[str, str]:
+        """These settings of a broker; without the right to see them, none.
+
+        Raises:
+            KafkaError: the brokers do not know.
+        """
+        brokers = self._admin.describe_cluster()["brokers"]
+        broker = str(min(brokers, key=lambda it: bool(it.get("is_fenced")))["broker_id"])
+        resource = ConfigResource(ConfigResourceType.BROKER, broker, dict.fromkeys(names))
+        found = self._admin.describe_configs([resource], config_filter="all")
+        entries = found.get("broker", {}).get(broker, {})
+        values = {name: entries[name]["value"] for name in names if name in entries}
+        return {name: value for name, value in values.items() if value is not None}
+
     def members(self, group: str) -> dict[str, bool]:
         """The members of a group by instance id, or else member id; whether each has partitions.
 

@@ -228,6 +228,9 @@ def test_doctor_tells_rights_to_group_and_transactions(
     user = "run" if left is None else user_without("run", left)
     lines = secured.streamduel(user, "doctor", "CONFIG").out.splitlines()
     failed = [line for line in lines if line.startswith("failed")]
+    [timeouts] = (line for line in lines if line.startswith("unknown"))
+    assert timeouts.split(": ")[0] == "unknown timeouts"
+    assert timeouts.endswith("this user lacks DescribeConfigs on the cluster.")
     if left is None:
         assert failed == []
         return
