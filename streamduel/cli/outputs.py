@@ -24,6 +24,10 @@ def check_places(files: Iterable[Named], inputs: Mapping[Path, str]) -> None:
     """
     seen = dict(inputs)
     for option, path in files:
+        if str(path) == "-":
+            raise ConfigurationError(
+                f"{option} must be a file (found '-', which is not standard output here)."
+            )
         if kind(path) == "a directory":
             raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
         if kind(path.parent) != "a directory":

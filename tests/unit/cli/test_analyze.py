@@ -135,6 +135,7 @@ MISTAKES = {
         ["{log}", "--memory=-5GB"], "2GB or 500MB (found '-5GB').",
     ),
     "no directory": (["{log}", "--json", "no/x.json"], "--json must be in a directory that exists"),
+    "standard output": (["{log}", "--csv", "-"], "--csv must be a file (found '-', which is not"),
     "one file twice": (
         ["{log}", "--json", "{folder}/x", "--csv", "{folder}/x"],
         "--json and --csv must name different files",

@@ -96,6 +96,7 @@ def test_the_sentences_name_what_was_simulated(streamduel: Streamduel) -> None:
         (["--policy", "top_tow"], "did you mean 'top_two'?"),
         (["--plot", "plan.gif"], "must be a file named .png"),
         (["--json", "no/such/folder/plan.json"], "--json must be in a directory that exists"),
+        (["--json", "-"], "--json must be a file (found '-', which is not standard output here)."),
         (["--json", "same.png", "--plot", "same.png"], "must name different files"),
     ],
 )
