@@ -166,7 +166,7 @@ def _findings(
     ignored: Counter[str],
 ) -> Analysis:
     make_views(engine, names)
-    counted = count(engine, {name: len(each) for name, each in arms.items()}, names, request.rules)
+    counted = count(engine, {name: len(each) for name, each in arms.items()}, names, ALL_RULES)
     segments = find_segments(engine)
     judged = judge_segments(engine, arms, request.credit, request.rules, segments)
     tallies, unread = _tallies(engine, arms)
@@ -253,7 +253,7 @@ def _experiment(
     return ExperimentAnalysis(
         **msgspec.structs.asdict(finding),
         seeks=judged.seeks,
-        no_winner=judged.verdict.no_winner and judged.counts.clients is None,
+        no_winner=judged.verdict.no_winner and judged.clients is None,
         credit=request.credit,
         arms=arms,
         wins=judged.verdict.wins.tolist(),
@@ -284,7 +284,7 @@ def _clients(engine: Engine, name: str, judged: Judged, request: Request) -> Cli
     clients, duels, busiest = engine.rows(
         "SELECT count(*), coalesce(sum(n), 0), coalesce(max(n), 0) FROM duels_of_clients"
     )[0]
-    sums = judged.counts.clients
+    sums = judged.clients
     return Clients(
         unit="duel" if sums is None else "client",
         clients=int(clients),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -45,14 +46,15 @@ class Counts:
         even: (K, K), symmetric: ties with clicks, or of records without clicks to count.
         unclicked: (K, K), symmetric: lists without clicks.
         alone: duels of an arm with itself.
-        clients: sums over clients; None if no client has two duels of a pair.
+        clients: sums over clients, by the title of the rules under which duels count; empty if no
+            client has two duels of a pair.
     """
 
     won: Floats
     even: Floats
     unclicked: Floats
     alone: int
-    clients: ClientSums | None = None
+    clients: Mapping[str, ClientSums] = field(default_factory=dict)
 
     @classmethod
     def none(cls, n_arms: int) -> Counts:
@@ -109,7 +111,7 @@ def count(
     engine: Engine,
     n_arms: Mapping[str, int],
     names: Sequence[str],
-    rules: Rules,
+    rules: Sequence[Rules],
     *,
     by_segment: bool = False,
 ) -> dict[Part, dict[str, Counts]]:
@@ -119,7 +121,7 @@ def count(
         engine: with the view `scored`.
         n_arms: the number of arms of each experiment.
         names: of the credit functions.
-        rules: how ties count, for the sums over clients.
+        rules: how ties count, for the sums over clients; those of each are kept.
         by_segment: count each segment, in the view `by_segment`.
     """
     source = "by_segment" if by_segment else "(SELECT *, NULL::INTEGER AS number FROM scored)"
@@ -129,11 +131,14 @@ def count(
     most = _count_clients(engine, source, different, rules)
     if most:
         strangers = _count(engine, source, "client IS NULL", n_arms, different)
-        for part, of_clients in _client_sums(engine, n_arms, different, most).items():
-            for credit, sums in of_clients.items():
+        ways = list(product(different, rules))
+        for part, of_clients in _client_sums(engine, n_arms, ways, most).items():
+            for (credit, each), sums in of_clients.items():
                 if part in strangers:
-                    _add_strangers(sums, strangers[part][credit], rules)
-                counted[part][credit] = replace(counted[part][credit], clients=sums)
+                    _add_strangers(sums, strangers[part][credit], each)
+            for credit in different:
+                by_rules = {each.title: of_clients[credit, each] for each in rules}
+                counted[part][credit] = replace(counted[part][credit], clients=by_rules)
     return {part: {name: each[same[name]] for name in names} for part, each in counted.items()}
 
 
@@ -177,18 +182,20 @@ def _count(
 
 
 def _count_clients(
-    engine: Engine, source: str, names: Sequence[str], rules: Rules
+    engine: Engine, source: str, names: Sequence[str], rules: Sequence[Rules]
 ) -> dict[str, float]:
     """Make the table `by_client`; m of each experiment where a client has two duels of a pair."""
+    numbers = {"n": "true"}  # all duels of a client, for m
+    for credit, each in product(names, rules):
+        numbers[_number(credit, each)] = that_count(credit, each)
     columns = ", ".join(
-        f"coalesce(sum(n) FILTER ({that_count(credit, rules)}), 0)::DOUBLE AS n_{credit},"
-        f" sum(n * ({credit} - 1))::DOUBLE / 2 AS s_{credit}"
-        for credit in names
+        [f"coalesce(sum(n) FILTER ({those}), 0)::DOUBLE AS {n}" for n, those in numbers.items()]
+        + [f"sum(n * ({credit} - 1))::DOUBLE / 2 AS s_{credit}" for credit in names]
     )
     engine.run(
         "counting duels of clients",
-        f"CREATE OR REPLACE TABLE by_client AS SELECT experiment, number, i, j, client,"
-        f" sum(n)::DOUBLE AS n, {columns} FROM {source} WHERE i <> j AND client IS NOT NULL"
+        f"CREATE OR REPLACE TABLE by_client AS SELECT experiment, number, i, j, client, {columns}"
+        f" FROM {source} WHERE i <> j AND client IS NOT NULL"
         " GROUP BY experiment, number, i, j, client",
     )
     rows = engine.rows(  # `quantile_disc` would hold all clients in memory
@@ -212,31 +219,41 @@ def that_count(credit: str, rules: Rules) -> str:
     return "is_unclicked = 0" if rules.no_click == "drop" else "true"
 
 
+def _number(credit: str, rules: Rules) -> str:
+    """The column of `by_client` with a client's duels that count: one for equal conditions."""
+    if rules.ties == "drop":
+        return f"decided_{credit}"
+    return "clicked" if rules.no_click == "drop" else "n"
+
+
 def _client_sums(
-    engine: Engine, n_arms: Mapping[str, int], names: Sequence[str], most: Mapping[str, float]
-) -> dict[Part, dict[str, ClientSums]]:
-    """The sums over the clients of `by_client`."""
+    engine: Engine,
+    n_arms: Mapping[str, int],
+    ways: Sequence[tuple[str, Rules]],
+    most: Mapping[str, float],
+) -> dict[Part, dict[tuple[str, Rules], ClientSums]]:
+    """The sums over the clients of `by_client`, for each credit function and rules."""
     cases = " ".join(f"WHEN {quoted(each)} THEN {m}" for each, m in most.items())
     limit = f"CASE experiment {cases} END"
     sums = ", ".join(
         f"sum({term})"
-        for credit in names
-        for weight in [f"least(1, {limit} / greatest(n_{credit}, 1))"]
-        for lead, duels in [(f"{weight} * s_{credit}", f"{weight} * n_{credit}")]
+        for credit, rules in ways
+        for n in [_number(credit, rules)]
+        for weight in [f"least(1, {limit} / greatest({n}, 1))"]
+        for lead, duels in [(f"{weight} * s_{credit}", f"{weight} * {n}")]
         for term in (lead, duels, f"({lead}) ** 2", f"({lead}) * ({duels})", f"({duels}) ** 2")
     )
     rows = engine.rows(
         f"SELECT experiment, number, i, j, {sums} FROM by_client"
         f" WHERE experiment IN ({', '.join(map(quoted, most))}) GROUP BY experiment, number, i, j"
     )
-    found: dict[Part, dict[str, ClientSums]] = {}
+    found: dict[Part, dict[tuple[str, Rules], ClientSums]] = {}
     for experiment, number, i, j, *numbers in rows:
         part, size = Part(experiment, number), n_arms[experiment]
         if part not in found:
-            found[part] = {credit: ClientSums.none(size, most[experiment]) for credit in names}
-        of_part = found[part]
-        for place, credit in enumerate(names):
-            _put(of_part[credit], i, j, numbers[5 * place : 5 * place + 5])
+            found[part] = {way: ClientSums.none(size, most[experiment]) for way in ways}
+        for place, way in enumerate(ways):
+            _put(found[part][way], i, j, numbers[5 * place : 5 * place + 5])
     return found
 
 

@@ -37,6 +37,7 @@ class Judged:
         looks: the number of such parts that are reported; all are right together.
 
     Attributes:
+        clients: sums over clients; None if no client has two duels of a pair.
         verdict: with duels as the unit.
         confidence: that the leader is the winner.
         confidence_of_duels: the same, if all duels were independent.
@@ -49,8 +50,9 @@ class Judged:
         level = 1 - (1 - LEVEL) / looks
         self.verdict = Verdict.of(wins, ties, leader, self.seeks, level)
         self.confidence = self.confidence_of_duels = self.verdict.confidence
-        if counts.clients is not None:
-            by_clients = log_evidence_of_clients(counts.clients)
+        self.clients = counts.clients.get(rules.title)
+        if self.clients is not None:
+            by_clients = log_evidence_of_clients(self.clients)
             evidence = np.minimum(log_evidence(wins), by_clients)
             by_both = confidence_of_clients(evidence, leader, self.seeks)
             self.confidence = min(self.confidence, by_both)
@@ -82,13 +84,13 @@ class Judged:
         found = [pair for pair in self.verdict.pairs(arms) if pair.duels]
         leader = arms[self.verdict.champion]
         found.sort(key=lambda pair: leader not in {pair.a, pair.b})  # stable
-        if self.counts.clients is None:
+        if self.clients is None:
             return found
         return [
             pair
             for start in range(0, len(found), AT_ONCE)
             for pair in _widened(
-                found[start : start + AT_ONCE], arms, self.counts.clients, self.verdict.level
+                found[start : start + AT_ONCE], arms, self.clients, self.verdict.level
             )
         ]
 

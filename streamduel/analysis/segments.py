@@ -96,7 +96,7 @@ def judge_segments(
     if not segments:
         return {}
     sizes = {name: len(each) for name, each in arms.items()}
-    counted = count(engine, sizes, [credit], rules, by_segment=True)
+    counted = count(engine, sizes, [credit], [rules], by_segment=True)
     looks = Counter(part.experiment for part in counted)
     found: dict[str, dict[str, dict[str, Judged]]] = {}
     for part in sorted(counted, key=_order):

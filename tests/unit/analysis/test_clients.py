@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streamduel.analysis.counting import Counts, Rules
+from streamduel.analysis.counting import ALL_RULES, Counts, Rules
 from streamduel.preference.arrays import Floats
 from streamduel.preference.clients import (
     USUAL,
@@ -256,6 +256,29 @@ def test_lists_that_do_not_count_are_no_duels_of_their_clients(tmp_path: Path) -
     (bots,) = [each for each in found.checks if each.name == "bots"]
     assert (bots.verdict, "the busiest 2;" in bots.sentence) == ("fine", True)
     assert only(log).clients.busiest == 300
+
+
+def test_the_column_of_a_rule_says_what_analyze_says_with_it(tmp_path: Path) -> None:
+    """Busy clients, most of whose duels are ties, decide if these are dropped."""
+    rng, rows = random.Random(2), list[Row]()
+    for client in range(250):
+        busy = client >= 230
+        for n in range(50 if busy else 5):
+            teams = ["a", "b"] if n % 2 else ["b", "a"]
+            won = teams.index("a" if rng.random() < (0.9 if busy else 0.53) else "b")
+            clicks = [won] if not busy or n < 10 else ([0, 1] if n < 20 else [])
+            rows.append(
+                {"id": f"q{len(rows)}", "a": "new", "b": "old", "teams": teams,
+                 "clicks": clicks, "client": f"u{client}"}
+            )  # fmt: skip
+    log = json_lines(tmp_path / "x.json", rows)
+    for credit in ("click_count", "position_debiased"):
+        runs = [only(log, credit=credit, rules=rules) for rules in ALL_RULES]
+        said = [(found.champion, found.confidence) for found in runs]
+        assert len(set(said)) == (3 if credit == "click_count" else 2)
+        for found in runs:
+            columns = found.credits[credit].rules.values()
+            assert [(each.champion, each.confidence) for each in columns] == said
 
 
 def test_clients_are_not_blamed_for_a_cycle(tmp_path: Path) -> None:
