@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from streamduel.cli.app import err, out, say
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate import INTERRUPTED, whole
-from streamduel.cli.simulate_tables import print_titled
+from streamduel.cli.simulate_tables import print_titled, table_of_numbers
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, counted
 from streamduel.files import write_json
 from streamduel.policies import DEFAULT
@@ -162,28 +161,26 @@ def plan(
 def _table(made: Plan) -> Table:
     """A row for each way to find the champion."""
     asked = made.question
-    table = Table()
-    table.add_column("method", no_wrap=True)
-    for heading in ("impressions", "in 90 %", "days", "in 90 %", "wrong"):
-        table.add_column(heading, justify="right")
+    rows = []
     for duration in made.durations:
-        method = f"interleaving by {escape(duration.name)}"
         counts = [made.impressions(duration, share) for share in (0.5, 0.9)]
         most = duration.horizon * asked.impressions_per_duel
-        table.add_row(
-            method,
-            *(f"{count:,}" if count is not None else f"> {most:,.0f}" for count in counts),
-            *(
-                days(made.days(count)) if count is not None else f"> {days(made.days(most))}"
-                for count in counts
-            ),
-            f"{duration.wrong} of {len(duration.endings)}",
+        rows.append(
+            [
+                f"interleaving by {duration.name}",
+                *(f"{count:,}" if count is not None else f"> {most:,.0f}" for count in counts),
+                *(
+                    days(made.days(count)) if count is not None else f"> {days(made.days(most))}"
+                    for count in counts
+                ),
+                f"{duration.wrong} of {len(duration.endings)}",
+            ]
         )
     test = made.ab_test.impressions
     fixed = [f"{test:,}"] * 2 + [days(made.days(test))] * 2
     at_best = "" if asked.shared else ", at best"
-    table.add_row(f"A/B test{at_best}", *fixed, "")
-    return table
+    rows.append([f"A/B test{at_best}", *fixed, ""])
+    return table_of_numbers(["method", "impressions", "in 90 %", "days", "in 90 %", "wrong"], rows)
 
 
 def days(number: float) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from streamduel.errors import counted
 from streamduel.simulation.results import PolicyResult, Results, Sure
+
+MIN_NAME: Final = 16
+"""Columns of the terminal that a name keeps if numbers need much room."""
 
 
 def print_results(console: Console, results: Results, source: str) -> None:
@@ -26,9 +33,13 @@ def print_results(console: Console, results: Results, source: str) -> None:
     ]
     where = f"on {escape(source)}, {settings.n_arms} arms, seed {settings.seed}"
     title = f"{settings.regret} regret after {counted(settings.horizon, 'duel')} {where}"
-    table = _table("policy", "regret", "± s.e.", "accuracy", "runs", "s/run")
-    for name, result in sorted(rows, key=lambda row: row[1].mean[-1]):
-        table.add_row(escape(name), *_regret_cells(result))
+    table = table_of_numbers(
+        ["policy", "regret", "± s.e.", "accuracy", "runs", "s/run"],
+        [
+            [name, *_regret_cells(result)]
+            for name, result in sorted(rows, key=lambda row: row[1].mean[-1])
+        ],
+    )
     print_titled(console, title, table)
     answers = [(name, result.sure) for name, result in rows if result.sure is not None]
     if answers:
@@ -40,15 +51,23 @@ def print_results(console: Console, results: Results, source: str) -> None:
 def print_titled(console: Console, title: str, table: Table) -> None:
     """Print a table below its title, which rich would wrap to the width of the table."""
     console.print(title, style="italic", highlight=False, soft_wrap=True)
-    console.print(table)
+    console.print(table, crop=False)
 
 
-def _table(*headings: str) -> Table:
-    """A table of numbers whose first column is names."""
-    table = Table()
-    for place, heading in enumerate(headings):
-        is_name = place == 0
-        table.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
+def table_of_numbers(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first column is names, which fold, and the others numbers, which are never cut.
+
+    If the numbers do not fit into the terminal, it is wider than the terminal.
+    """
+    table, rows = Table(), list(rows)
+    for place, column in enumerate(zip(headings, *rows, strict=True)):
+        longest = max(map(cell_len, column))
+        if place:
+            table.add_column(column[0], justify="right", no_wrap=True, min_width=longest)
+        else:
+            table.add_column(column[0], overflow="fold", min_width=min(longest, MIN_NAME))
+    for name, *numbers in rows:
+        table.add_row(escape(name), *numbers)
     return table
 
 
@@ -66,12 +85,12 @@ def _answer_table(answers: list[tuple[str, Sure]], horizon: int) -> Table:
     """When each policy had an answer, the soonest first."""
     # Only on some preferences can a run find that there is no winner.
     has_none = any(sure.none for _, sure in answers)
-    table = _table(
+    headings = [
         "policy", "median", "90 %", "regret", "never", *["no winner"][: has_none], "wrong",
-    )  # fmt: skip
+    ]  # fmt: skip
+    rows = []
     for name, sure in sorted(answers, key=lambda row: (row[1].median, row[1].p90)):
         duels = [f"{at:,}" if at < horizon else "never" for at in (sure.median, sure.p90)]
         counts = [sure.never, *[sure.none][:has_none], sure.wrong]
-        cells = [*duels, f"{sure.regret:,.1f}", *(f"{count:,}" for count in counts)]
-        table.add_row(escape(name), *cells)
-    return table
+        rows.append([name, *duels, f"{sure.regret:,.1f}", *(f"{count:,}" for count in counts)])
+    return table_of_numbers(headings, rows)

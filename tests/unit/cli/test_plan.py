@@ -73,6 +73,27 @@ def test_a_plan_that_cannot_be_reached_says_so(streamduel: Streamduel, tmp_path:
     assert json.loads(made.read_text())["policies"][0]["days"] == {"median": None, "p90": None}
 
 
+@pytest.mark.parametrize(
+    ("asked", "cells"),
+    [
+        (["--policy", "double_thompson", "--click-share", 2e-4], ["> 5,000,000", "> 5,000"]),
+        (["--click-share", 1e-6], ["> 1,000,000,000", "> 1,000,000"]),
+    ],
+    ids=["a long name", "long numbers"],
+)
+def test_numbers_are_never_cut(
+    streamduel: Streamduel, asked: list[object], cells: list[str]
+) -> None:
+    result = streamduel(
+        "plan", "--arms", 3, "--difference", 0.001, "--impressions-per-day", 1000, "--runs", 1,
+        "--horizon", 1000, *asked,
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    assert "…" not in result.out
+    for cell in ("impressions", *cells):
+        assert f" {cell} " in result.out
+
+
 def test_the_sentences_name_what_was_simulated(streamduel: Streamduel) -> None:
     others = streamduel(
         "plan", *ASKED, "--others", "bradley-terry", "--shared-clicks", 0.9995, "--horizon", 1
