@@ -16,7 +16,7 @@ MAX_COMPARED_LENGTH: Final = 64
 """Characters of a name from the click log that is compared; names that people write are shorter."""
 
 
-MAX_SHOWN: Final = 40
+MAX_SHOWN: Final = 80
 """Characters of a name in a sentence or a table."""
 
 MAX_BITS: Final = 4096
@@ -248,12 +248,19 @@ def legible(name: str) -> str:
 
 
 def readable(name: str, limit: int = MAX_SHOWN) -> str:
-    r"""A legible name of bounded length.
+    r"""A legible name of bounded length, which keeps its beginning and its end.
 
-    >>> readable("ltr\x1b[31m"), readable("x" * 50, 5)
-    ('ltr\\x1b[31m', 'xxxx…')
+    Names such as those of versions often differ at their ends only.
+
+    >>> readable("ltr\x1b[31m"), readable("ranker-of-clicks-v1", 8)
+    ('ltr\\x1b[31m', 'rank…-v1')
     """
-    return shortened(legible(name[: 2 * limit]), limit)
+    ends = name if len(name) <= 2 * limit else f"{name[:limit]}{name[-limit:]}"
+    text = legible(ends)
+    if len(text) <= limit:
+        return text
+    first = limit // 2
+    return f"{text[:first]}…{text[len(text) - (limit - 1 - first) :]}"
 
 
 WAY_ON: Final = (

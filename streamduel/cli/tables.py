@@ -71,8 +71,10 @@ def _shown(text: str) -> str:
 
 
 def _table(texts: list[str], numbers: list[str]) -> Table:
-    """A table with columns of texts, and then of numbers."""
-    table = Table(*texts)
+    """A table with columns of texts, which are never cut, and then of numbers."""
+    table = Table()
+    for heading in texts:
+        table.add_column(heading, overflow="fold")
     for heading in numbers:
         table.add_column(heading, justify="right")
     return table

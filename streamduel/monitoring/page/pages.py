@@ -26,6 +26,7 @@ from streamduel.monitoring.page.wording import (
     address,
     amount,
     at_least,
+    brief,
     count,
     last_record,
     moment,
@@ -53,7 +54,7 @@ STATIC: Final = {
 
 
 FILTERS: Final = (
-    address, amount, at_least, count, last_record, legible, moment, path, percent, wait,
+    address, amount, at_least, brief, count, last_record, legible, moment, path, percent, wait,
 )  # fmt: skip
 """The functions with which templates write values."""
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
+from streamduel.errors import readable
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.outlook import SURE, WHY_NOT, Outlook
 from streamduel.monitoring.views import ExperimentView
@@ -15,6 +16,9 @@ from streamduel.preference import verdict
 
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
 """Between a number and its unit, so that no line breaks there."""
+
+MAX_BRIEF: Final = 15
+"""Characters of a name beside the matrix, for which its style sheet has room."""
 
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -38,6 +42,15 @@ def amount(number: float) -> str:
     if number == 0:
         return "0"
     return f"{number:.3g}" if abs(number) < 100 else f"{number:,.0f}"
+
+
+def brief(name: str) -> str:
+    """A name beside the matrix, with its beginning and its end.
+
+    >>> brief("ltr-v1"), brief("learning-to-rank-model-v1")
+    ('ltr-v1', 'learnin…odel-v1')
+    """
+    return readable(name, MAX_BRIEF)
 
 
 def short(number: float) -> str:

@@ -25,6 +25,19 @@ def test_a_win_rate_of_zero_is_shown(streamduel: Streamduel, tmp_path: Path) -> 
     assert re.search(r"x over y │ +20 │ +0\.000", out)
 
 
+def test_rankers_with_a_common_beginning_can_be_told_apart(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    path, page = tmp_path / "log.csv", tmp_path / "page.html"
+    first, second = (f"learning-to-rank-model-with-embeddings-and-freshness-v{n}" for n in (1, 2))
+    path.write_text("ranker_a,ranker_b,winner\n" + f"{first},{second},{second}\n" * 200)
+    out = streamduel("analyze", path, "--report", page).out
+    assert f"{second} wins with 99.9 %" in " ".join(out.split())
+    assert "ness-v2 over" in out
+    for name in (first, second):
+        assert name in page.read_text()
+
+
 def test_failed_checks_are_told_with_the_result(streamduel: Streamduel, tmp_path: Path) -> None:
     path, found = tmp_path / "log.csv", tmp_path / "found.json"
     path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,[0]\n" * 300)

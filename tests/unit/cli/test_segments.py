@@ -36,3 +36,14 @@ def test_inspect_shows_each_segment(streamduel: Streamduel, tmp_path: Path) -> N
     sentence = found["disagreements"]["class"]["sentence"]
     for words in ("navigational", "informational", f"\n{sentence}\n", "2,000"):
         assert words in out
+
+
+def test_long_names_of_arms_are_shown_whole(tmp_path: Path) -> None:
+    arms = [f"ltr-2026-10-01-with-embeddings-v{n}" for n in (1, 2)]
+    record = {"type": "duels", "id": "d", "experiment": "search", "a": arms[0], "b": arms[1],
+              "wins_a": 700, "wins_b": 300, "ties": 0}  # fmt: skip
+    (tmp_path / "clicks.jsonl").write_bytes(encode(record) + b"\n")
+    done = run(configure(tmp_path, {"experiments.search.arms": arms}), "--until-end")
+    assert done.status == 0, done.err
+    table = [line.split("│") for line in done.out.splitlines() if line.startswith("│")]
+    assert "".join(row[1].strip() for row in table) == "".join(arms)
