@@ -59,6 +59,15 @@ def test_an_undecided_experiment_is_shown_as_such(tmp_path: Path) -> None:
     assert '<svg class="interval sure"' not in page
 
 
+def test_the_number_of_duels_is_that_of_the_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("ranker_a,ranker_b,winner\n" + "x,y,x\n" * 1200 + "x,x,tie\n" * 30)
+    page = report(path)
+
+    assert "after 1,200 duels and 30 of a ranker with itself" in page
+    assert "<dt>Duels</dt><dd>1,200</dd>" in page
+
+
 def test_failed_checks_are_beside_the_result(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,[0]\n" * 300)
