@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
+from streamduel.analysis.segments import MAX_VALUES
 from streamduel.analysis.wording import doubt, verdict
 from streamduel.cli.app import GRADE_COLOURS
 from streamduel.errors import counted, readable
@@ -96,8 +97,9 @@ def _sensitivity(found: ExperimentAnalysis) -> Table:
 
 
 def _segments(kind: str, found: dict[str, Finding]) -> Table:
-    table = _table(f"Segments: {_name(kind)}", "segment", "duels", "champion")
-    for segment, each in list(found.items())[:MAX_ROWS]:
+    largest = f", the {MAX_VALUES} largest" if len(found) == MAX_VALUES else ""
+    table = _table(f"Segments: {_name(kind)}{largest}", "segment", "duels", "champion")
+    for segment, each in found.items():
         table.add_row(_name(segment), f"{each.duels:,}", _finding(each))
     return table
 

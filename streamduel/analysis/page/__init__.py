@@ -13,6 +13,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 import streamduel
 from streamduel.analysis.report import Analysis, Day, ExperimentAnalysis
+from streamduel.analysis.segments import MAX_VALUES
 from streamduel.analysis.wording import doubt, verdict
 from streamduel.errors import readable
 from streamduel.preference.verdict import LEVEL, PairResult, at_least
@@ -100,6 +101,7 @@ def render(analysis: Analysis) -> str:
         style=style.read_text("utf-8"),
         version=streamduel.__version__,
         level=LEVEL,
+        most_segments=MAX_VALUES,
         max_rows=MAX_ROWS,
         drawing=(WIDTH, HEIGHT),
     )

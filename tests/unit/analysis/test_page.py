@@ -29,6 +29,13 @@ def test_the_report_has_every_part(tmp_path: Path) -> None:
     assert page.count('<tr><th scope="row">2026-') == 4
 
 
+def test_the_report_says_that_it_has_the_largest_segments_only(tmp_path: Path) -> None:
+    rows = [{**row, "country": f"c-{number % 25}"} for number, row in enumerate(lists(500))]
+    page = report(json_lines(tmp_path / "x.json", rows), experiment="shop")
+
+    assert "Segments by <bdi>country</bdi>, the 20 largest</h2>" in page
+
+
 def test_the_report_loads_nothing(tmp_path: Path) -> None:
     page = report(json_lines(tmp_path / "x.json", lists(300)))
 
