@@ -135,10 +135,16 @@ class Stage:
             Feed(self._doomed.enter_context(Clicks(self._unreachable)).write)
         )
 
+    def leave_the_doomed(self) -> None:
+        """End what writes to the broker that is killed.
+
+        kafka-python's producer leaves sockets open if its broker is gone.
+        """
+        self._doomed.close()
+
     def go_wrong(self) -> None:
         """Inject the faults."""
         self._everybody.silenced = True
-        self._doomed.close()  # kafka-python's producer leaves sockets open if its broker is gone
         self._own.kill()
         fill_the_disk(self._full)
         self._stack.enter_context(Feed(self._fenced.usurp))
@@ -187,6 +193,9 @@ def fired(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         prometheus.until(lambda: _up(prometheus) == len(stage.ports), START_SECONDS)
         stage.go_well()
         prometheus.until(lambda: _learning(prometheus) == len(stage.ports), START_SECONDS)
+        stage.leave_the_doomed()
+        # A commit would wait for the dead broker, and the metric of the connection for the commit.
+        prometheus.until(lambda: _has_committed(prometheus, "unreachable"), START_SECONDS)
         began = time.monotonic()
         stage.go_wrong()
         expected = {(name, alert) for name, alerts in EXPECTED.items() for alert in alerts}
@@ -203,6 +212,12 @@ def _up(prometheus: Prometheus) -> int:
 def _learning(prometheus: Prometheus) -> int:
     """How many processes have folded records."""
     return len(prometheus.query("sum by (instance) (streamduel_records_total) > 0"))
+
+
+def _has_committed(prometheus: Prometheus, instance: str) -> bool:
+    """Whether a process without new records has committed all: it did so twice a second."""
+    age = f'streamduel_snapshot_age_seconds{{instance="{instance}"}}'
+    return bool(prometheus.query(f"{age} > 1"))
 
 
 def _firing(prometheus: Prometheus, began: float) -> set[tuple[str, str]]:
