@@ -42,8 +42,9 @@ class Notebook:
 def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(writers, "FIRST_PAUSE", 0.001)
     monkeypatch.setattr(writers, "MAX_PAUSE", 0.004)
+    monkeypatch.setattr(writers, "GRACE_SECONDS", PATIENCE)  # a busy machine is not what is tested
     yield
-    assert not [each for each in threading.enumerate() if each.name == "streamduel-outbox"]
+    eventually(lambda: "streamduel-outbox" not in {each.name for each in threading.enumerate()})
 
 
 def test_records_are_written_in_order() -> None:
@@ -192,7 +193,6 @@ def test_close_does_not_wait_for_a_blocked_writer(monkeypatch: pytest.MonkeyPatc
     notebook.gate.set()
     eventually(lambda: notebook.closed)
     assert (box.written, box.waiting, box.dropped) == (0, 0, 1)
-    box._thread.join(PATIENCE)
 
 
 def test_after_close_records_are_refused() -> None:
@@ -203,7 +203,8 @@ def test_after_close_records_are_refused() -> None:
         box.put(message(0))
 
 
-def test_close_wakes_those_who_flush() -> None:
+def test_close_wakes_those_who_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "GRACE_SECONDS", 0)
     notebook = Notebook()
     notebook.gate.clear()
     box = Outbox(notebook, ROOM)
@@ -212,7 +213,7 @@ def test_close_wakes_those_who_flush() -> None:
     flushed: list[bool] = []
     flushing = threading.Thread(target=lambda: flushed.append(box.flush(2 * PATIENCE)))
     flushing.start()
-    box.close(0.01)
+    box.close(0)
     flushing.join(PATIENCE)
     assert flushed == [False]
     notebook.gate.set()
