@@ -27,14 +27,14 @@ from streamduel.connector import (
 from streamduel.errors import ConfigurationError, nearest, shown
 from streamduel.section import FROM_FILE
 
-KAFKA_TOPICS: Final = (
+TOPICS: Final = (
     ("source", "topic"),
     ("source", "control_topic"),
     ("sink", "assignments"),
     ("sink", "dead_letters"),
     ("snapshots", "topic"),
 )
-"""The keys that name topics of the service, if the section's connector is `kafka`."""
+"""The keys that name topics of the service, where a connector has them."""
 
 
 class LoadedConfig(BaseModel):
@@ -104,7 +104,6 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
         *_experiment_mistakes(config),
         *_connector_mistakes(config),
         *_format_mistakes(config),
-        *_spark_mistakes(config),
     ]
     if found:
         raise _refusal(document, found)
@@ -121,6 +120,7 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
             settings["source"] if source is sink else None, settings["sink"], settings["snapshots"]
         )
     ]
+    found += _spark_mistakes(config, settings)
     if found:
         raise _refusal(document, found)
     return LoadedConfig(
@@ -184,16 +184,15 @@ def _format_mistakes(config: Config) -> Iterator[Mistake]:
         yield Mistake(key, _not_one_of(dotted(key), form.experiment, config.experiments))
 
 
-def _spark_mistakes(config: Config) -> Iterator[Mistake]:
+def _spark_mistakes(config: Config, settings: Mapping[str, BaseModel]) -> Iterator[Mistake]:
     """Topics with two uses: the job would read what itself or the service writes, without end."""
     if config.spark is None:
         return
-    for name, key in KAFKA_TOPICS:
-        section = getattr(config, name)
-        if section.get("connector") == "kafka" and section.get(key) == config.spark.topic:
+    for section, key in TOPICS:
+        if getattr(settings[section], key, None) == config.spark.topic:
             yield Mistake(
                 ("spark", "topic"),
-                f"spark.topic must be another topic than {name}.{key} (found "
+                f"spark.topic must be another topic than {section}.{key} (found "
                 f"'{config.spark.topic}').",
             )
 
