@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +12,8 @@ from streamduel.config import load
 from streamduel.config.document import MAX_BYTES
 from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
-from tests.unit.config.mistakes import ARMS, CONNECTORS, KAFKA_MISTAKES, MISTAKES
-
-PLACE = r"(\S+/(search|kafka)\.yaml(, line \d+)?|environment variable STREAMDUEL\w+)"
-PLACES_IN_SENTENCES = re.compile(rf" \({PLACE}\)|; {PLACE}(?=\)\.)")
-
-
-def told(path: Path, text: str | bytes, environment: dict[str, str] | None = None) -> list[str]:
-    """The sentences about a configuration, without their places."""
-    return [without_place(sentence) for sentence in placed(path, text, environment)]
-
-
-def placed(path: Path, text: str | bytes, environment: dict[str, str] | None = None) -> list[str]:
-    """The sentences about a configuration."""
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ConfigurationError) as refused:
-        load(path, environment or {})
-    return str(refused.value).replace(str(path.parent), "HERE").splitlines()
-
-
-def without_place(text: str) -> str:
-    return PLACES_IN_SENTENCES.sub("", text)
+from tests.unit.config.mistakes import ARMS, CONNECTORS, MISTAKES
+from tests.unit.config.sentences import case, placed, told, without_place
 
 
 def test_the_base_configurations_are_valid(tmp_path: Path) -> None:
@@ -44,65 +24,11 @@ def test_the_base_configurations_are_valid(tmp_path: Path) -> None:
         load(path, {})
 
 
-def case(it: object) -> str:
-    return it.partition(" (found")[0][:70] if isinstance(it, str) else ""
-
-
 @pytest.mark.parametrize(("where", "value", "sentence"), MISTAKES, ids=case)
 def test_a_mistake_is_one_sentence(where: str, value: Any, sentence: str, tmp_path: Path) -> None:
     [shown] = placed(tmp_path / "search.yaml", written(changed({where: value})))
     assert without_place(shown) == sentence
     assert "HERE/search.yaml" in shown
-
-
-@pytest.mark.parametrize(("where", "value", "sentence"), KAFKA_MISTAKES, ids=case)
-def test_a_connectors_mistake_is_one_sentence(
-    where: str, value: Any, sentence: str, tmp_path: Path
-) -> None:
-    """Also where sink and snapshots have taken the mistake from the source."""
-    assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
-
-
-def test_the_spark_job_may_not_read_the_control_topic(tmp_path: Path) -> None:
-    spark = {"topic": "controls", "checkpoint": "c"}
-    document = changed({"source.control_topic": "controls", "spark": spark}, KAFKA)
-    assert told(tmp_path / "kafka.yaml", written(document)) == [
-        "spark.topic must be another topic than source.control_topic (found 'controls')."
-    ]
-
-
-@pytest.mark.parametrize(
-    ("section", "key", "most"),
-    [
-        ("source", "session_timeout_ms", 3_600_000),
-        ("source", "max_poll_interval_ms", 86_400_000),
-        ("sink", "transaction_timeout_ms", 2_147_483_547),
-    ],
-)
-def test_librdkafka_has_bounds_of_its_own(
-    section: str, key: str, most: int, tmp_path: Path
-) -> None:
-    path, patient = tmp_path / "kafka.yaml", {"source.max_poll_interval_ms": 86_400_000}
-    for client, value in (("confluent", most), ("kafka-python", most + 1)):
-        right = {**patient, "source.client": client, f"{section}.{key}": value}
-        path.write_text(written(changed(right, KAFKA)))
-        load(path, {})
-    wrong = {**patient, "source.client": "confluent", f"{section}.{key}": most + 1}
-    assert told(path, written(changed(wrong, KAFKA))) == [
-        f"{section}: {key} must be at most {most} with client confluent (found {most + 1})."
-    ]
-
-
-@pytest.mark.parametrize(
-    "server", ["h", "h:1", "127.0.0.1:65535", "a_b.c:9", "::1", "[::1]", "[::1]:9092", "SSL://h:9"]
-)
-def test_a_server_may_be_written_in_every_way_that_clients_know(
-    server: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "kafka.yaml"
-    path.write_text(written(changed({"source.bootstrap_servers": f"one:1, {server}"}, KAFKA)))
-    source: Any = load(path, {}).source
-    assert source.bootstrap_servers == ["one:1", server]
 
 
 @pytest.mark.parametrize(

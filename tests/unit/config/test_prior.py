@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.config.prior import PriorSettings
 from tests.unit.config.configurations import changed, written
-from tests.unit.config.test_mistakes import told
+from tests.unit.config.sentences import told
 
 PRIOR = "experiments.search.prior"
 ARMS = "bm25, ltr-v1, ltr-v2"

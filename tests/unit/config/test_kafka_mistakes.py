@@ -1,0 +1,63 @@
+"""Mistakes in the settings of the Kafka connector, and in those that depend on its topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel.config import load
+from tests.unit.config.configurations import KAFKA, changed, written
+from tests.unit.config.mistakes import KAFKA_MISTAKES
+from tests.unit.config.sentences import case, told
+
+
+@pytest.mark.parametrize(("where", "value", "sentence"), KAFKA_MISTAKES, ids=case)
+def test_a_connectors_mistake_is_one_sentence(
+    where: str, value: Any, sentence: str, tmp_path: Path
+) -> None:
+    """Also where sink and snapshots have taken the mistake from the source."""
+    assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
+
+
+def test_the_spark_job_may_not_read_the_control_topic(tmp_path: Path) -> None:
+    spark = {"topic": "controls", "checkpoint": "c"}
+    document = changed({"source.control_topic": "controls", "spark": spark}, KAFKA)
+    assert told(tmp_path / "kafka.yaml", written(document)) == [
+        "spark.topic must be another topic than source.control_topic (found 'controls')."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "most"),
+    [
+        ("source", "session_timeout_ms", 3_600_000),
+        ("source", "max_poll_interval_ms", 86_400_000),
+        ("sink", "transaction_timeout_ms", 2_147_483_547),
+    ],
+)
+def test_librdkafka_has_bounds_of_its_own(
+    section: str, key: str, most: int, tmp_path: Path
+) -> None:
+    path, patient = tmp_path / "kafka.yaml", {"source.max_poll_interval_ms": 86_400_000}
+    for client, value in (("confluent", most), ("kafka-python", most + 1)):
+        right = {**patient, "source.client": client, f"{section}.{key}": value}
+        path.write_text(written(changed(right, KAFKA)))
+        load(path, {})
+    wrong = {**patient, "source.client": "confluent", f"{section}.{key}": most + 1}
+    assert told(path, written(changed(wrong, KAFKA))) == [
+        f"{section}: {key} must be at most {most} with client confluent (found {most + 1})."
+    ]
+
+
+@pytest.mark.parametrize(
+    "server", ["h", "h:1", "127.0.0.1:65535", "a_b.c:9", "::1", "[::1]", "[::1]:9092", "SSL://h:9"]
+)
+def test_a_server_may_be_written_in_every_way_that_clients_know(
+    server: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kafka.yaml"
+    path.write_text(written(changed({"source.bootstrap_servers": f"one:1, {server}"}, KAFKA)))
+    source: Any = load(path, {}).source
+    assert source.bootstrap_servers == ["one:1", server]
