@@ -24,3 +24,10 @@ def logged() -> Iterator[list[EventDict]]:
     """The application log events so far, with their keys and `log_level`."""
     with capture_logs() as events:
         yield events
+
+
+@pytest.fixture
+def without_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests reach local servers, whatever proxy the machine has."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)

@@ -10,9 +10,7 @@ from tests.unit.monitoring.served import Service
 
 
 @pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+def service(without_proxy: None) -> Iterator[Service]:
     made = Service()
     yield made
     made.close()
