@@ -168,23 +168,26 @@ def confidence_of_clients(evidence: Floats, champion: int, seeks: Winner) -> flo
 
 
 def intervals_of_clients(sums: ClientSums, evidence: float) -> tuple[Floats, Floats]:
-    """The preferences of each pair against which the clients have less evidence.
+    """The preferences of each pair that the clients do not contradict.
+
+    Each end may be wrong, so it takes ln 2 more nats than one direction does.
 
     Args:
         sums: of P pairs, each (P,).
-        evidence: in nats.
+        evidence: in nats: -ln of the probability that the preference is outside.
 
     Returns:
         (P,) each: the lower and the upper ends.
 
     >>> lead, duels, squares = (np.array([each]) for each in (60.0, 1000.0, 250.0))
     >>> apart = ClientSums(lead, duels, squares, products=lead, duel_squares=duels, most=1)
-    >>> low, high = intervals_of_clients(apart, evidence=3.7)
+    >>> low, high = intervals_of_clients(apart, evidence=3.0)
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.509], [0.611])
     """
     mirrored = sums._replace(lead=-sums.lead, products=-sums.products)
-    return _lower(sums, evidence), 1 - _lower(mirrored, evidence)
+    of_each_end = evidence + log(2)
+    return _lower(sums, of_each_end), 1 - _lower(mirrored, of_each_end)
 
 
 def _lower(sums: ClientSums, evidence: float) -> Floats:

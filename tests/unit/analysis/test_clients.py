@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_intervals_of_clients_contain_the_preference() -> None:
         weight = np.minimum(1.0, most / n)
         lead, duels = weight * (won - n / 2), np.asarray(weight * n, np.float64)
         pair = sums(lead, duels, most).at(([0], [1]))
-        low, high = intervals_of_clients(pair, 3.689)
+        low, high = intervals_of_clients(pair, log(20))
         missed += not low[0] <= 0.6 <= high[0]
 
     assert missed / RUNS <= 0.05
