@@ -3,7 +3,8 @@
 The service folds a log in its order; here every record is at its own time. Of records with one id,
 the earliest counts. A click belongs to the impression that it names if their times are at most one
 join window apart; rows without a time are joined at any distance. A `reset` forgets the records
-before it, and the duels of an arm that is retired at the end are removed, unless the service would
+with an earlier time, apart from the lists whose join window was open, which the service counts when
+it closes. The duels of an arm that is retired at the end are removed, unless the service would
 refuse to retire it because too few arms would stay.
 """
 
@@ -35,7 +36,7 @@ def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
         experiment: the only one that counts; None: all.
         window_ms: the join window.
     """
-    _leave_out(engine, experiment)
+    _leave_out(engine, experiment, window_ms)
     _join_clicks(engine, window_ms)
     first = first_rank(engine)
     _complete_lists(engine, first)
@@ -45,10 +46,11 @@ def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
     _count_outcomes(engine, experiment)
 
 
-def _leave_out(engine: Engine, experiment: str | None) -> None:
-    """Leave out duplicates and what is before a reset: the view `kept`.
+def _leave_out(engine: Engine, experiment: str | None, window_ms: int) -> None:
+    """Leave out duplicates and what a reset forgets: the view `kept`.
 
-    The table `controls` has the control records that the service takes.
+    The view `of_all_time` has what was forgotten, too. The table `controls` has the control records
+    that the service takes.
     """
     wanted = "true"
     if experiment is not None:
@@ -84,19 +86,25 @@ def _leave_out(engine: Engine, experiment: str | None) -> None:
         WHERE action = 'reset' GROUP BY experiment
         """,
     )
+    counted_at = f"CASE e.kind WHEN 'impression' THEN e.ts + {window_ms} ELSE e.ts END"
     engine.run(
         "leaving out duplicates",
         f"""
-        CREATE VIEW kept AS
-        SELECT e.rowid AS row, e.* FROM events AS e LEFT JOIN resets AS r USING (experiment)
-        WHERE problem IS NULL AND e.rowid NOT IN (SELECT row FROM duplicates) AND {wanted}
-          AND (r.row IS NULL OR coalesce(e.ts >= r.ts, e.rowid > r.row))
+        CREATE VIEW of_all_time AS
+        SELECT e.rowid AS row, e.*,
+            r.row IS NOT NULL AND coalesce({counted_at} < r.ts, e.rowid < r.row) AS forgotten
+        FROM events AS e LEFT JOIN resets AS r USING (experiment)
+        WHERE problem IS NULL AND e.rowid NOT IN (SELECT row FROM duplicates) AND {wanted};
+        CREATE VIEW kept AS SELECT * FROM of_all_time WHERE NOT forgotten
         """,
     )
 
 
 def _join_clicks(engine: Engine, window_ms: int) -> None:
-    """Join clicks with their lists; a click that names no experiment has that of its list."""
+    """Join clicks with their lists; a click that names no experiment has that of its list.
+
+    A click before a reset is forgotten, unless its list is kept; one afterwards may be late.
+    """
     engine.run(
         "joining clicks",
         f"""
@@ -109,9 +117,10 @@ def _join_clicks(engine: Engine, window_ms: int) -> None:
                  WHEN i.kind <> 'impression' OR c.ts > i.ts + {window_ms} THEN 'late'
                  WHEN coalesce(c.rank, list_position(i.docs, c.doc)) IS NULL THEN 'dead_letter'
                  ELSE 'accepted' END AS outcome
-        FROM kept AS c LEFT JOIN kept AS i
+        FROM of_all_time AS c LEFT JOIN of_all_time AS i
           ON i.key = c.impression AND (c.experiment IS NULL OR c.experiment = i.experiment)
-        WHERE c.kind = 'click'
+        WHERE c.kind = 'click' AND NOT (c.forgotten AND coalesce(i.forgotten, true))
+          AND NOT coalesce(i.forgotten AND coalesce(c.ts <= i.ts + {window_ms}, true), false)
         ORDER BY list, c.row
         """,
     )

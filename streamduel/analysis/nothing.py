@@ -71,7 +71,7 @@ def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
                 " and teams, in this file or another one"
             )
     for (moment,) in engine.rows("SELECT max(row) FROM resets HAVING count(*) > 0"):
-        yield f"a 'reset' forgets the records before it (record {moment + 1:,})"
+        yield f"a 'reset' forgets the records with an earlier time (record {moment + 1:,})"
     for what in ("arm", "experiment"):
         (rare,) = engine.rows(f"SELECT count(*) FROM rare_{what}s")[0]
         if rare:

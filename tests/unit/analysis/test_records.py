@@ -30,6 +30,29 @@ def test_a_reset_forgets_what_was_before_it(tmp_path: Path) -> None:
     assert (pair.wins_a, pair.wins_b) == (0, 50)
 
 
+def test_a_reset_keeps_the_lists_whose_window_is_open(tmp_path: Path) -> None:
+    """As `run` does: it counts a list when its window closes, which is after the reset."""
+    reset, window = 2_000_000, 600_000
+    shown = {"closed": reset - window - 1, "open": reset - window, "clicked": reset - 1000}
+    clicks = {"closed": reset - window, "open": reset - window + 1, "clicked": reset + 500}
+    rows = [
+        *({"type": "impression", "id": name, "experiment": "search", "a": "bm25", "b": "ltr",
+           "teams": ["a", "b"], "ts": START + at} for name, at in shown.items()),
+        *({"type": "click", "id": f"c-{name}", "experiment": "search", "impression": name,
+           "rank": 1, "ts": START + at} for name, at in clicks.items()),
+        {"type": "click", "id": "late", "experiment": "search", "impression": "closed", "rank": 1,
+         "ts": START + reset + 1},
+        {"type": "click", "id": "nowhere", "experiment": "search", "impression": "x", "rank": 1,
+         "ts": START + 5},
+        control("reset", reset), *duels(5, "a", start=reset + 9000),
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.json", rows))
+    (pair,) = found.pairs
+    assert (pair.wins_a, pair.wins_b) == (5, 2)
+    others = {name: found.tallies[name] for name in ("accepted", "late", "unjoined")}
+    assert others == {"accepted": 5 + 2 + 2 + 1, "late": 1, "unjoined": 0}
+
+
 def test_what_the_service_refuses_in_its_own_records_does_not_count(tmp_path: Path) -> None:
     (good,) = duels(1, "a", start=900)
     counts = {"type": "duels", "wins_a": 2, "wins_b": 1, "ties": 0}

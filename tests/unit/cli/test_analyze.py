@@ -190,7 +190,7 @@ FAILURES = {
     "a reset at the end": (
         b'{"type": "duel", "id": "1", "experiment": "search", "a": "x", "b": "y", "winner": "a"}\n'
         b'{"type": "control", "id": "2", "experiment": "search", "action": "reset"}\n',
-        "a 'reset' forgets the records before it (record 2)",
+        "a 'reset' forgets the records with an earlier time (record 2)",
     ),
 }
 
