@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import floor
 from typing import Final
 
 from rich.cells import cell_len
@@ -41,11 +42,11 @@ def print_results(console: Console, results: Results, source: str) -> None:
         ],
     )
     print_titled(console, title, table)
-    answers = [(name, result.sure) for name, result in rows if result.sure is not None]
+    answers = [(name, result.runs, result.sure) for name, result in rows if result.sure is not None]
     if answers:
-        level = 100 * answers[0][1].confidence
+        level = 100 * answers[0][2].confidence
         title = f"duels until an answer with {level:.10g} % confidence"
-        print_titled(console, title, _answer_table(answers, settings.horizon))
+        print_titled(console, title, _answer_table(answers))
 
 
 def print_titled(console: Console, title: str, table: Table) -> None:
@@ -75,22 +76,34 @@ def _regret_cells(result: PolicyResult) -> list[str]:
     return [
         f"{result.mean[-1]:,.1f}",
         f"{result.std_error[-1]:,.1f}",
-        f"{result.champion_accuracy[-1]:.0%}",
+        _share_of_runs(result.champion_accuracy[-1]),
         f"{result.runs:,}",
         f"{result.seconds_per_run:.2g}",
     ]
 
 
-def _answer_table(answers: list[tuple[str, Sure]], horizon: int) -> Table:
-    """When each policy had an answer, the soonest first."""
+def _share_of_runs(share: float) -> str:
+    """A percentage that is 100% only if it holds for all runs, however many there are.
+
+    >>> _share_of_runs(0.975), _share_of_runs(0.9996), _share_of_runs(1.0)
+    ('98%', '99.9%', '100%')
+    """
+    return f"{floor(1000 * share) / 10:.1f}%" if 0.99 < share < 1 else f"{share:.0%}"
+
+
+def _answer_table(answers: list[tuple[str, int, Sure]]) -> Table:
+    """When each policy had an answer in its runs, the soonest first."""
     # Only on some preferences can a run find that there is no winner.
-    has_none = any(sure.none for _, sure in answers)
+    has_none = any(sure.none for _, _, sure in answers)
     headings = [
         "policy", "median", "90 %", "regret", "never", *["no winner"][: has_none], "wrong",
     ]  # fmt: skip
     rows = []
-    for name, sure in sorted(answers, key=lambda row: (row[1].median, row[1].p90)):
-        duels = [f"{at:,}" if at < horizon else "never" for at in (sure.median, sure.p90)]
+    for name, runs, sure in sorted(answers, key=lambda row: (row[2].median, row[2].p90)):
+        duels = [
+            f"{at:,}" if 10 * (runs - sure.never) >= tenths * runs else "never"
+            for at, tenths in ((sure.median, 5), (sure.p90, 9))
+        ]
         counts = [sure.never, *[sure.none][:has_none], sure.wrong]
         rows.append([name, *duels, f"{sure.regret:,.1f}", *(f"{count:,}" for count in counts)])
     return table_of_numbers(headings, rows)

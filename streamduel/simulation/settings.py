@@ -148,11 +148,13 @@ class Settings:
         return self._truth(p)
 
     def _spec(self, name: str, given: Mapping[str, object]) -> PolicySpec:
-        """A policy with all its parameters, the horizon included."""
+        """A policy with all its parameters: it must know until when to explore, as in a service."""
         policy = policies.get(name)
-        if "horizon" in policy.declared and "horizon" not in given:
-            given = {**given, "horizon": self.horizon}
-        return PolicySpec(name, policy.check_parameters(given, self.n_arms))
+        asked: dict[str, object] = {"horizon": self.horizon}
+        if self.until_sure is not None:
+            asked["confidence"] = self.until_sure
+        known = {key: value for key, value in asked.items() if key in policy.declared}
+        return PolicySpec(name, policy.check_parameters({**known, **given}, self.n_arms))
 
     def chosen(self, place: int) -> dict[str, Any]:
         """The given parameters of the policy at an index that differ from their defaults."""

@@ -145,6 +145,30 @@ def test_until_sure_tells_when_there_was_an_answer(streamduel: Streamduel, tmp_p
     assert "share 95 % sure" in (tmp_path / "r.svg").read_text()
 
 
+@pytest.mark.parametrize("policy", ["top_two", "batched_top_two"])
+def test_policies_explore_until_the_confidence_that_is_asked(
+    policy: str, streamduel: Streamduel, tmp_path: Path
+) -> None:
+    (tmp_path / "p.txt").write_text("0.5 0.8\n0.2 0.5\n")
+    result = streamduel(
+        "simulate", "--matrix", tmp_path / "p.txt", "--policy", policy, "--horizon", 2000,
+        "--runs", 3, "--until-sure", 0.999, "--jobs", 1, "--json", tmp_path / "r.json",
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    (found,) = loaded(tmp_path / "r.json")["policies"]
+    assert (found["params"]["confidence"], found["sure"]["never"]) == (0.999, 0)
+
+
+def test_an_answer_at_the_horizon_is_shown(streamduel: Streamduel, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("0.5 1\n0 0.5\n")
+    result = streamduel(
+        "simulate", "--matrix", tmp_path / "p.txt", "--policy", "top_two", "--horizon", 18,
+        "--runs", 3, "--until-sure", 0.95, "--jobs", 1,
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    assert result.out.splitlines()[-2].split("│")[2:4] == ["     18 ", "   18 "]
+
+
 def test_until_sure_shows_that_there_is_no_winner(streamduel: Streamduel) -> None:
     result = streamduel(
         "simulate", "--environment", "cyclic", "--arms", 3, "--gap", 0.35, "--regret", "copeland",
