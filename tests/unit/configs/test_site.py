@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -16,7 +18,9 @@ from markdown_it import MarkdownIt
 from configs.site import doctests
 from streamduel import client, policies, testing
 from streamduel.interleaving import credit
+from streamduel.testing import duel
 from tests.site import ROOT, build
+from tests.unit.config.configurations import GOOD, written
 
 MOVED = {
     "CHANGELOG.md": "changelog",
@@ -172,6 +176,20 @@ def test_the_examples_of_the_reference_pass(page: Path) -> None:
     text = re.sub("^```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_the_example_of_an_observer_prints_champions(tmp_path: Path) -> None:
+    page = (ROOT / "docs/api/service.md").read_text(encoding="utf-8")
+    [code] = re.findall("^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "search.yaml").write_text(written(GOOD))
+    records = [duel("search", number, "ltr-v1", "bm25", "a") + b"\n" for number in range(40)]
+    (tmp_path / "clicks.jsonl").write_bytes(b"".join(records))
+    # In a process of its own: the service changes the garbage collector's thresholds.
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "search ltr-v1"
 
 
 def test_fences_are_put_around_doctests() -> None:
