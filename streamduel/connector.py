@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel
@@ -373,6 +374,10 @@ class Connector:
             has another connector. Optional.
         diagnose: checks source, sink and snapshot settings for `streamduel doctor`, within seconds;
             creates, locks and writes nothing, and raises nothing about what it finds. Optional.
+        folder: where sink settings, or snapshot settings, let it write files; None if nowhere.
+            `run --until-end` prints it. Optional.
+        read_once: whether the click log of source settings can be read only once, such as standard
+            input: `doctor` and `control apply` then do not read it. Optional.
     """
 
     source_settings: type[BaseModel]
@@ -386,6 +391,8 @@ class Connector:
     append: Callable[[Any, bytes, bytes], str]
     contradictions: Callable[[Any, Any, Any], Iterable[Contradiction]] = lambda *_: ()
     diagnose: Callable[[Any, Any, Any], Diagnosis] = lambda *_: Diagnosis(())
+    folder: Callable[[Any], Path | None] = lambda _: None
+    read_once: Callable[[Any], bool] = lambda _: False
 
 
 def connector_names() -> list[str]:

@@ -9,6 +9,7 @@ from streamduel_files.append import append_line
 from streamduel_files.diagnosis import diagnose
 from streamduel_files.outlet import FileArchive, FileOutlet
 from streamduel_files.settings import (
+    STANDARD_INPUT,
     FileSinkSettings,
     FileSnapshotSettings,
     FileSourceSettings,
@@ -53,6 +54,8 @@ connector = Connector(
     append=_append,
     contradictions=contradictions,
     diagnose=diagnose,
+    folder=lambda settings: settings.path,
+    read_once=lambda settings: settings.path == STANDARD_INPUT,
 )
 
 __all__ = ["connector"]

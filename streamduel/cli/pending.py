@@ -39,7 +39,7 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
     Raises:
         ConnectorError: the log cannot be read.
     """
-    if loaded.reads_standard_input:
+    if loaded.read_once:
         return {}
     controls = loaded.config.control_topic is not None
     decoder = RecordDecoder.of(loaded.config)

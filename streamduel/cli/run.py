@@ -133,6 +133,6 @@ def _announce(host: str, port: int, form: LogFormat) -> None:
 
 def _print_folders(loaded: LoadedConfig) -> None:
     for name, settings in {"outputs": loaded.sink, "snapshots": loaded.snapshots}.items():
-        path = getattr(settings, "path", None)
-        if path is not None:
-            say(out, f"{name}: {path.resolve()}")
+        folder = loaded.outlet_connector.folder(settings)
+        if folder is not None:
+            say(out, f"{name}: {folder.resolve()}")

@@ -71,9 +71,9 @@ class LoadedConfig(BaseModel):
         return self.source_connector.open_log(self.source.model_copy(update=changed), options)
 
     @property
-    def reads_standard_input(self) -> bool:
-        """Whether the click log is standard input, which can be read once, and not be written."""
-        return str(getattr(self.source, "path", "")) == "-"
+    def read_once(self) -> bool:
+        """Whether the click log can be read only once, such as standard input."""
+        return self.source_connector.read_once(self.source)
 
     def open_archive(self) -> Archive:
         """Open what was committed.

@@ -57,7 +57,7 @@ class Sample:
 
 def read_newest(loaded: LoadedConfig) -> Sample:
     """Read the newest records of all partitions, as far as there is time."""
-    if loaded.reads_standard_input:
+    if loaded.read_once:
         return Sample()
     sample = Sample()
     without = {} if loaded.config.control_topic is None else {"control_topic": None}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from streamduel.testing import encode as encoded
 from tests.command_line import run_command
 from tests.logs import ARMS
 from tests.unit.cli.commands import (
+    COMMAND,
     LOG,
     SECONDS,
     Streamduel,
@@ -60,6 +63,61 @@ def test_run_reads_standard_input(finished: Path, tmp_path: Path) -> None:
     done = run_command("run", config, "--until-end", seconds=SECONDS, stdin=log)
     assert done.returncode == 0, done.stderr
     assert lines(tmp_path) == lines(finished)
+
+
+PLUG_IN = """
+from typing import Literal
+from pydantic import BaseModel
+from streamduel.connector import Connector
+from streamduel_files import connector as files
+
+class Settings(BaseModel):
+    connector: Literal["strings"]
+    path: str
+
+def folder(settings):
+    return files.sink_settings(connector="files", path=settings.path + ".d")
+
+def log(settings):
+    return files.source_settings(connector="files", path="clicks.jsonl")
+
+connector = Connector(
+    source_settings=Settings,
+    sink_settings=Settings,
+    snapshot_settings=Settings,
+    open_source=lambda source, options: files.open_source(log(source), options),
+    open_log=lambda source, options: files.open_log(log(source), options),
+    open_outlet=lambda sink, it, *more: files.open_outlet(folder(sink), folder(it), *more),
+    open_archive=lambda sink, snapshots: files.open_archive(folder(sink), folder(snapshots)),
+    append=None,
+)
+"""
+"""A connector of another package, to which the key `path` is something else than a folder."""
+
+
+def test_a_path_of_another_connector_has_no_meaning(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "it_strings.py").write_text(PLUG_IN)
+    (tmp_path / "it_strings-1.dist-info").mkdir()
+    (tmp_path / "it_strings-1.dist-info/METADATA").write_text("Name: it_strings\nVersion: 1\n")
+    (tmp_path / "it_strings-1.dist-info/entry_points.txt").write_text(
+        "[streamduel.connectors]\nstrings = it_strings:connector\n"
+    )
+    shutil.copy(finished / "clicks.jsonl", tmp_path)
+    sections = {"source": "-", "sink": "out", "snapshots": "state"}
+    changes = {name: {"connector": "strings", "path": path} for name, path in sections.items()}
+    configure(tmp_path, changes)
+    results = [
+        subprocess.run(
+            [*COMMAND, *command.split()],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=SECONDS,
+            capture_output=True, text=True, check=False,
+        )
+        for command in ("run search.yaml --until-end", "doctor search.yaml --json")
+    ]  # fmt: skip
+    assert [it.returncode for it in results] == [0, 0], [it.stderr for it in results]
+    assert "champion" in results[0].stdout
+    assert "outputs:" not in results[0].stdout
+    assert "among the newest 200 records" in results[1].stdout
 
 
 def test_inspect_json_follows_the_contract(streamduel: Streamduel, folder: Path) -> None:
