@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -73,6 +74,15 @@ def test_two_packages_with_the_same_connector(site: Path) -> None:
         "connector 'files' is installed twice, as it_other:connector and "
         "streamduel_files:connector; keep one."
     )
+
+
+def test_the_example_of_the_reference_passes_with_a_plug_in(site: Path) -> None:
+    install(site, "it_other", ["other = it_other:connector"])
+    assert "other" in connector_names()
+    page = Path(__file__).parents[2] / "docs/api/connector.md"
+    text = page.read_text(encoding="utf-8").replace("```", "")
+    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner().run(examples).failed == 0
 
 
 def test_an_unknown_connector() -> None:
