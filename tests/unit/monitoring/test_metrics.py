@@ -36,6 +36,7 @@ RELEASED = {
     "streamduel_records_total": ("counter", ("experiment", "outcome")),
     "streamduel_dead_letters_total": ("counter", ("reason",)),
     "streamduel_experiment_dead_letters_total": ("counter", ("experiment",)),
+    "streamduel_capped_total": ("counter", ("experiment",)),
     "streamduel_duels_total": ("counter", ("experiment",)),
     "streamduel_regret": ("gauge", ("experiment", "kind", "bound")),
     "streamduel_impressions_total": ("counter", ("experiment",)),
@@ -88,6 +89,9 @@ class TestDeclarations:
     def test_no_released_metric_is_renamed_or_removed(self) -> None:
         assert RELEASED.items() <= DECLARED.items()
         assert len(METRICS) == len(DECLARED)
+
+    def test_every_metric_is_in_the_table_above(self) -> None:
+        assert DECLARED.keys() == RELEASED.keys()
 
     def test_what_is_scraped_is_what_is_declared(self, metrics: Metrics) -> None:
         metrics._figures = example()
