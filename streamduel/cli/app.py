@@ -81,6 +81,7 @@ class LazyCommand(TyperCommand):
             return typer.main.get_command(command).make_context(words, arguments, parent, **extra)
         except typer.BadParameter as error:
             _name_value(error)
+            _hint_at_form(error, name, args)
             raise
 
 
@@ -92,6 +93,14 @@ def _name_value(error: typer.BadParameter) -> None:
         found = repr(error.__cause__.errors()[0]["input"])
         rule = error.message.removeprefix("Value error, ").replace("Input should be", "must be")
         error.message = rule if found in rule else f"{rule} (found {shortened(found, 80)})"
+
+
+def _hint_at_form(error: typer.BadParameter, name: str, arguments: list[str]) -> None:
+    """Let the sentence say where a subcommand stands, if it was taken for an argument."""
+    for word in FORMS.get(name, ()):
+        if word in arguments:
+            hint = f"Did you mean `streamduel {name} {word}`? '{word}' comes first."
+            error.message = f"{error.message} {hint}".strip()
 
 
 def _print_version(wanted: bool) -> None:

@@ -186,6 +186,10 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
         raise ConfigurationError(
             f"unknown experiment '{experiment}'{hint} Configured: {known}."
         )  # fmt: skip
+    if action == "apply":
+        raise ConfigurationError(
+            "apply is for all experiments and comes first: `streamduel control apply CONFIG`."
+        )
     check_action(action, ACTIONS)
     needed = ACTION_FIELDS[ACTIONS[action]]
     wanted = len(needed)

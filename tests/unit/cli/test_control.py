@@ -181,6 +181,8 @@ def test_a_last_line_without_its_newline_stays_whole(
         (["other", "pause"], "unknown experiment 'other'. Configured: 'search'."),
         (["search", "puase"], "ACTION must be one of pause, resume, add-arm, retire-arm, reset, "
          "freeze-pair, unfreeze-pair, note (found 'puase'); did you mean 'pause'?"),
+        (["search", "apply"],
+         "apply is for all experiments and comes first: `streamduel control apply CONFIG`."),
         (["search", "add_arm", "x"], "ACTION must be one of pause, resume, add-arm, retire-arm, "
          "reset, freeze-pair, unfreeze-pair, note (found 'add_arm'); did you mean 'add-arm'?"),
         (["search", "add-arm"], "add-arm needs an ARM."),

@@ -118,6 +118,8 @@ def test_the_version_is_shown(streamduel: Streamduel) -> None:
         (["run"], "Missing argument 'CONFIG'"),
         (["validate", "a.yaml", "b.yaml"], "unexpected extra argument"),
         (["inspect", "a.yaml", "--jsno"], "No such option"),
+        (["control", "a.yaml", "apply"], "Did you mean `streamduel control apply`?"),
+        (["control", "--json", "note", "a.yaml"], "Did you mean `streamduel control note`?"),
     ],
 )
 def test_a_mistake_on_the_command_line_ends_with_status_2(
