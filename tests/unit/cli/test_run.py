@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from streamduel.preference.evidence import confidence, intervals
 from streamduel.testing import duel
@@ -118,6 +119,17 @@ def test_a_path_of_another_connector_has_no_meaning(finished: Path, tmp_path: Pa
     assert "champion" in results[0].stdout
     assert "outputs:" not in results[0].stdout
     assert "among the newest 200 records" in results[1].stdout
+
+
+def test_the_first_example_of_the_records_page(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/records.md").read_text(encoding="utf-8")
+    example = page.split("```console\n")[1].split("```")[0]
+    shown = [it.partition("\n")[2].encode() for it in f"\n{example}".split("\n$ ")]
+    _, log, experiments, _, assignment = shown
+    config = configure(tmp_path, yaml.safe_load(experiments))
+    (tmp_path / "clicks.jsonl").write_bytes(log + b"\n")
+    assert run(config, "--until-end", "--quiet") == (0, "", "")
+    assert lines(tmp_path)[-1].startswith(assignment.rstrip().removesuffix(" …}".encode()))
 
 
 def test_inspect_json_follows_the_contract(streamduel: Streamduel, folder: Path) -> None:
