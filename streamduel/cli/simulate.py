@@ -101,7 +101,7 @@ def simulate(
     status 130; with --json, the same command then continues from there.
 
     With --until-sure, a second table shows after how many duels the service would have reported
-    the champion with that confidence: the time an experiment takes.
+    an answer with that confidence: the time an experiment takes.
 
     For example, two policies, one policy with two values of a parameter, and the time to an answer:
 

@@ -87,7 +87,8 @@ UntilSure = Annotated[
     typer.Option(
         metavar="C",
         help="Also measure the duels until an answer with this confidence, such as 0.95: the "
-        "champion is the winner that the policy seeks, or no arm beats all others.",
+        "champion is the winner that the policy seeks, no arm beats all others, or none beats the "
+        "champion by more than the policy's smallest_difference.",
     ),
 ]
 Jobs = Annotated[

@@ -51,6 +51,7 @@ def test_a_terminal_without_columns_hides_no_sentence(tmp_path: Path) -> None:
         ),
         ("replay", ["Exits with 0 when all are equal", "exits with 1"]),
         ("policies", ["--json", "List every policy"]),
+        ("simulate", ["reported an answer", "no arm beats all others", "smallest_difference"]),
     ],
 )
 def test_the_help_of_each_command(
