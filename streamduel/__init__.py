@@ -1,8 +1,7 @@
 """streamduel finds the best of K rankers from the clicks of the people who use them.
 
-The names below and the packages `client`, `interleaving`, `policies`, `simulation` and `testing`
-are the public interface. They are imported when they are first used, because ranker services
-install the client without the dependencies of the service.
+Public are the names below, and what the pages in `docs/api` list. Packages are imported when they
+are first used, because ranker services install the client without the dependencies of the service.
 
 >>> import streamduel
 >>> streamduel.policies.create("rucb", n_arms=6, seed=7).propose(1).tolist()

@@ -157,6 +157,14 @@ def test_every_public_name_is_in_the_reference(site: Path, page: str, names: lis
         assert re.search(f'id="streamduel.{module}[.a-z0-9_]*.{name}"', text), name
 
 
+def test_what_a_plug_in_may_import_is_in_the_reference() -> None:
+    step = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("4. Import nothing")[1]
+    modules = re.findall(r"`(streamduel\.\w+)`", step.partition("(")[0])
+    assert "streamduel.checksum" in modules
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
+    assert [name for name in modules if f"::: {name}\n" not in pages] == []
+
+
 def test_every_policy_is_in_the_reference(site: Path) -> None:
     text = (site / "api/policies.html").read_text(encoding="utf-8")
     for name in policies.names():
