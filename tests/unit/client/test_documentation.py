@@ -93,7 +93,9 @@ def test_passwords_reach_both_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_example_of_a_test_passes() -> None:
-    exec(TESTING, {})
+    names: dict[str, Any] = {}
+    exec(TESTING, names)
+    names["feed"].add(record())
 
 
 def test_the_documented_hash_gives_the_same_draw() -> None:
