@@ -71,7 +71,7 @@ ActorName = Annotated[
     typer.Option(
         "--actor",
         metavar="NAME",
-        help="Who acts; the application log shows it.  [default: user@host]",
+        help="Who acts; the application log and the timeline show it.  [default: user@host]",
     ),
 ]
 

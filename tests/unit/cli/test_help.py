@@ -47,6 +47,7 @@ def test_a_terminal_without_columns_hides_no_sentence(tmp_path: Path) -> None:
             [
                 *("pause, resume, add-arm, retire-arm, reset", "becomes a dead letter"),
                 *("advances stream time", "--id", "--json", "EXPERIMENT", "ACTION"),
+                "and the timeline show it",
             ],
         ),
         ("replay", ["Exits with 0 when all are equal", "exits with 1"]),
