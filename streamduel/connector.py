@@ -241,7 +241,8 @@ class Source(Protocol):
 class ControlledSource(Source, Protocol):
     """A source of a connector whose settings have the key `control_topic`, with that key set.
 
-    It delivers a `ControlMarker` wherever the click log has a marker of its own.
+    It delivers a `ControlMarker` wherever the click log has a marker of its own. It has caught up
+    when also the control records that existed at the time of `seek` were delivered.
     """
 
     def seek_control(self, partition: int, offset: int) -> str | None:

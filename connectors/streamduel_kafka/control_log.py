@@ -65,12 +65,14 @@ class _Partition:
         next: the first offset that is not delivered yet.
         marked: the first offset for which this process has to write a marker.
         position: the first offset that is not read yet.
+        end: the end at the time of `seek`; None while it is unknown.
         records: those read and not delivered, in order.
     """
 
     next: int
     marked: int
     position: int
+    end: int | None
     # Thousands may wait; a plain dict looks for its first key among all that were removed before.
     records: OrderedDict[int, ControlRecord] = field(default_factory=OrderedDict)
 
@@ -117,8 +119,22 @@ class ControlLog:
         self._ends = None
         if end is not None and offset > end:
             raise ConnectorError(control_topic_cut_off(self._topic, partition, end, offset))
-        self._partitions[partition] = _Partition(offset, offset, offset)
+        self._partitions[partition] = _Partition(offset, offset, offset, end)
         self._assign()
+
+    def forwarded(self, partition: int) -> bool:
+        """Whether all records up to the partition's end at the time of `seek` have markers.
+
+        A replay needs no others than those that it finds.
+        """
+        if not self._forwards:
+            return True
+        it = self._partitions[partition]
+        if it.end is None:
+            it.end = self._end(self._at(partition))
+        if it.end is None or it.position < it.end or self._sent:
+            return False
+        return next(reversed(it.records), -1) < it.marked
 
     def keep(self, partitions: Sequence[int]) -> None:
         """Forget all partitions but these, which this process still owns."""

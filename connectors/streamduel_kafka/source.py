@@ -89,7 +89,7 @@ class KafkaSource:
         self._assigned = NOTHING
         self._delivering: set[int] = set()  # owned partitions after their `seek`
         self._reannounce = False
-        self._targets: dict[int, Bounds | None] = {}  # at the time of `seek`, if known
+        self._targets: dict[int, Bounds | None] = {}  # of `caught_up`; None: not known yet
         self._hinted: set[int] = set()
         self._missed: dict[int, int] = {}  # first offsets that are left, not reported yet
         self._asked: Any = None
@@ -293,7 +293,8 @@ class KafkaSource:
             start = bounds.begin if offset is None else max(bounds.begin, offset)
             if start > bounds.end:
                 raise truncated(at, start, bounds.end)
-        self._targets[partition] = bounds
+        # With a control topic, the click log ends behind markers that are yet to be written.
+        self._targets[partition] = bounds if self._control is None else None
         self._consumer.seek(at, start)
         self._consumer.resume([at])
         self._delivering.add(partition)
@@ -329,11 +330,14 @@ class KafkaSource:
     def caught_up(self, partition: int) -> bool:
         """Whether the partition's last stable offset at the time of `seek` has been reached.
 
-        Records behind it belong to a transaction that may never end; a line in the application log
-        says so.
+        With a control topic, the offset at the time when each control record that existed at the
+        time of `seek` has its marker. Records behind it belong to a transaction that may never end;
+        a line in the application log says so.
         """
         target = self._targets[partition]
         if target is None:
+            if self._control is not None and not self._control.forwarded(partition):
+                return False
             target = self._offsets.bounds(self._at(partition), ASK_SECONDS)
             self._targets[partition] = target
         if target is None or self._position(partition) < target.end:

@@ -8,20 +8,22 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from streamduel.config import load
 from streamduel.control_markers import Marker, digest
 from streamduel.service import serve
 from streamduel.testing import duel, encode
-from tests.broker.fixture import Broker, Topics
+from streamduel_kafka.partitions import home_partition
+from tests.broker.fixture import Broker, Topics, on_both_clients
 from tests.faults.kafka_runs import PARTITIONS, Run, configure, read
-from tests.faults.processes import Killer, fork, inspect, streamduel
+from tests.faults.processes import Killer, fork, inspect, run_service, streamduel
 
 pytestmark = pytest.mark.kafka
 
@@ -36,11 +38,13 @@ def _serve(config: Path, step: str) -> None:
 class Bed:
     """A click log with a control topic, and processes of the service."""
 
-    def __init__(self, kafka: Broker, topics: Topics, folder: Path) -> None:
+    def __init__(self, kafka: Broker, topics: Topics, folder: Path, client: str) -> None:
         self.control_topic = topics(PARTITIONS)
         self.run: Run = configure(
             folder, kafka.bootstrap_servers, topics(PARTITIONS), topics,
-            {"control_topic": self.control_topic, "session_timeout_ms": 6000},
+            {
+                "control_topic": self.control_topic, "session_timeout_ms": 6000, "client": client,
+            },
             experiments={"search": {"arms": ARMS}, "ads": {"arms": ["x", "y"]}},
         )  # fmt: skip
         self.producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
@@ -86,8 +90,8 @@ class Bed:
 
 
 @pytest.fixture
-def bed(kafka: Broker, topics: Topics, tmp_path: Path) -> Iterator[Bed]:
-    made = Bed(kafka, topics, tmp_path / "run")
+def bed(kafka: Broker, topics: Topics, tmp_path: Path, client: str) -> Iterator[Bed]:
+    made = Bed(kafka, topics, tmp_path / "run", client)
     yield made
     made.close()
 
@@ -118,6 +122,33 @@ def test_an_action_takes_effect_and_a_replay_agrees(bed: Bed) -> None:
     wait(lambda: bed.search()["tallies"]["accepted"] == 27)
     assert bed.letters() == []
     bed.replays()
+
+
+@on_both_clients
+def test_a_run_until_the_end_applies_what_is_written(bed: Bed) -> None:
+    bed.duels(10)
+    bed.control("add-arm", "ltr-v3")
+    run_service(bed.run.config)
+    assert (bed.search()["duels"], bed.search()["arms"]) == (10, [*ARMS, "ltr-v3"])
+    bed.control("retire-arm", "ltr-v3")
+    bed.control("pause")
+    run_service(bed.run.config)
+    assert (bed.search()["status"], bed.search()["arms"]) == ("paused", ARMS)
+    accepted = bed.search()["tallies"]["accepted"]
+    run_service(bed.run.config)
+    assert bed.search()["tallies"]["accepted"] == accepted
+    bed.replays()
+
+
+@on_both_clients
+def test_a_run_until_the_end_passes_deleted_control_records(bed: Bed, kafka: Broker) -> None:
+    bed.duels(10)
+    bed.control("pause")
+    home = TopicPartition(bed.control_topic, home_partition("search", PARTITIONS))
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)) as admin:
+        admin.delete_records({home: -1})
+    run_service(bed.run.config)
+    assert (bed.search()["duels"], bed.search()["status"]) == (10, "running")
 
 
 def test_a_pending_change_of_settings_is_not_written_again(bed: Bed) -> None:

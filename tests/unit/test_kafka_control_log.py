@@ -230,6 +230,41 @@ def test_records_deleted_before_they_were_read_are_logged(
     assert missed() == [(0, 1), (2, 6)], "after a rebalance not again"
 
 
+def test_all_are_forwarded_when_their_markers_are_written(topic: Topic, markers: Markers) -> None:
+    topic.read = False
+    log = opened()
+    assert not log.forwarded(0), "not read yet"
+    topic.read, markers.error = True, errors.KafkaTimeoutError("slow")
+    log.look()
+    assert not log.forwarded(0), "sent, and not known to be written"
+    log.look()
+    assert not log.forwarded(0), "not written"
+    markers.error = None
+    log.look()
+    topic.end = 9
+    log.look()
+    assert log.forwarded(0), "later records do not matter"
+
+
+def test_a_replay_forwards_nothing(topic: Topic) -> None:
+    topic.read = False
+    assert opened(forwards=False).forwarded(0)
+
+
+def test_an_end_that_is_unknown_at_first_is_asked_again(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unavailable(*_: Any) -> Any:
+        raise errors.KafkaTimeoutError("slow")
+
+    with monkeypatch.context() as away:
+        away.setattr(topic, "stable_ends", unavailable)
+        log = opened()
+        log.look()
+        assert not log.forwarded(0)
+    assert log.forwarded(0)
+
+
 def test_a_failed_marker_is_written_again(markers: Markers) -> None:
     markers.error = errors.KafkaTimeoutError("slow")
     log = opened()
