@@ -21,6 +21,7 @@ class Impressions(NamedTuple):
             and what its opponents got.
         named: those that name a client.
         per_client: how many of these the client of one has, on average.
+        judged: those since the last `reset`, which `coins` are of.
     """
 
     shown: int
@@ -30,12 +31,13 @@ class Impressions(NamedTuple):
     coins: tuple[Coin, ...]
     named: int = 0
     per_client: float = 0.0
+    judged: int = 0
 
     @classmethod
     def of(cls, experiment: Experiment) -> Impressions:
         """The counts of an experiment."""
         conformance, clients = experiment.impressions.conformance, experiment.impressions.clients
-        coins = conformance.coins(experiment.roster.arms) if conformance.impressions else ()
+        coins = conformance.coins(experiment.roster.arms) if conformance.judged else ()
         return cls(
             conformance.impressions,
             experiment.duels.ties,
@@ -44,6 +46,7 @@ class Impressions(NamedTuple):
             coins,
             clients.impressions,
             clients.per_client,
+            conformance.judged,
         )
 
 

@@ -27,7 +27,7 @@ def alarms(experiment: Experiment) -> Iterator[str]:
     """The present problems, as texts that stay the same as long as the problem lasts."""
     outcomes, conformance = experiment.outcomes, experiment.impressions.conformance
     lost, accepted = outcomes.late + outcomes.unjoined, outcomes.accepted
-    if conformance.impressions and unfairness(conformance.coins(experiment.roster.arms)) > UNFAIR:
+    if conformance.judged and unfairness(conformance.coins(experiment.roster.arms)) > UNFAIR:
         yield "services do not interleave fairly"
     if _many(conformance.unassigned, conformance.impressions):
         yield "impressions of pairs that are not assigned"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import add
+from operator import add, sub
 from typing import Any, Final
 
 from streamduel.records import Side
@@ -28,6 +28,7 @@ Coin = tuple[float, float]
 how much its opponents have."""
 
 _SHOWN, _OURS, _THEIRS, _OUR_TOPS, _THEIR_TOPS, _LEAD = range(6)
+_NONE: Final = (0,) * 6
 
 
 class Conformance:
@@ -45,6 +46,7 @@ class Conformance:
     Args:
         patterns: of the partition.
         state: a former `state()`; None for a new experiment.
+        unjudged: a former `unjudged`; None without a reset.
 
     Attributes:
         unassigned: impressions of a pair that was not assigned.
@@ -57,10 +59,17 @@ class Conformance:
         "_patterns",
         "_pruned_at",
         "_sides",
+        "_unjudged_arms",
+        "_unjudged_sides",
         "unassigned",
     )
 
-    def __init__(self, patterns: TeamPatterns, state: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        patterns: TeamPatterns,
+        state: Mapping[str, Any] | None,
+        unjudged: Mapping[str, Any] | None = None,
+    ) -> None:
         self._patterns = patterns
         self._pairs: dict[tuple[str, str], list[int]] = {}  # since the last `_settle`
         saved = state or {}
@@ -69,6 +78,11 @@ class Conformance:
         self._sides: list[int] = list(saved.get("sides", [0] * 6))
         arms: dict[str, list[int]] = saved.get("arms", {})
         self._arms = {arm: list(tally) for arm, tally in arms.items()}
+        # As of the last reset: subtracted from the counts, which are in the hash of the state and
+        # which earlier releases did not begin again.
+        before = unjudged or {}
+        self._unjudged_sides: list[int] = list(before.get("sides", _NONE))
+        self._unjudged_arms: dict[str, list[int]] = dict(before.get("arms", {}))
         # By pair, its names sorted: the last epoch in which a plan named it, and when that ended.
         self._assigned: dict[tuple[str, str], tuple[int, int]] = {
             (a, b): (until, at) for a, b, until, at in saved.get("assigned", ())
@@ -94,10 +108,17 @@ class Conformance:
         for pair, (until, at) in self._assigned.items():
             self._assigned[pair] = until, min(at, now)
 
+    def reset(self) -> None:
+        """Judge the impressions from here on; the numbers of impressions and documents go on."""
+        self._settle()
+        self._unjudged_sides = list(self._sides)
+        self._unjudged_arms = {arm: list(tally) for arm, tally in sorted(self._arms.items())}
+
     def retire_arm(self, arm: str) -> None:
         """Drop the counts of a retired arm."""
         self._settle()
         self._arms.pop(arm, None)
+        self._unjudged_arms.pop(arm, None)
 
     def shown(
         self, a: str, b: str, teams: Sequence[Side | None], epoch: int | None, now: int
@@ -141,6 +162,11 @@ class Conformance:
         return self._sides[_SHOWN]
 
     @property
+    def judged(self) -> int:
+        """The number of impressions since the last reset, which `coins` are of."""
+        return self.impressions - self._unjudged_sides[_SHOWN]
+
+    @property
     def ranks(self) -> tuple[int, int]:
         """Documents shown of side a, and of side b, in all impressions."""
         self._settle()
@@ -149,13 +175,25 @@ class Conformance:
     def coins(self, arms: Sequence[str]) -> tuple[Coin, ...]:
         """For the sides, and for each arm: the `EVEN` features, and those of the opponents.
 
+        Since the last reset.
+
         Args:
             arms: the present arms.
         """
         self._settle()
-        none = [0] * 6
-        tallies = [self._sides, *(self._arms.get(arm, none) for arm in arms)]
-        return tuple(coin for tally in tallies for coin in _coins(tally))
+        counted, before = self._arms, self._unjudged_arms
+        tallies = [
+            (self._sides, self._unjudged_sides),
+            *((counted.get(arm, _NONE), before.get(arm, _NONE)) for arm in arms),
+        ]
+        return tuple(coin for now, then in tallies for coin in _coins([*map(sub, now, then)]))
+
+    @property
+    def unjudged(self) -> dict[str, Any]:
+        """The counts at the last reset, as plain JSON values; empty without one."""
+        if not any(self._unjudged_sides):
+            return {}
+        return {"sides": list(self._unjudged_sides), "arms": dict(self._unjudged_arms)}
 
     def state(self) -> dict[str, Any]:
         """What restores the object, as plain JSON values."""

@@ -33,7 +33,7 @@ class Impressions:
         self, settings: ExperimentSettings, patterns: TeamPatterns, state: Mapping[str, Any] | None
     ) -> None:
         saved = state or {}
-        self.conformance = Conformance(patterns, saved.get("trust"))
+        self.conformance = Conformance(patterns, saved.get("trust"), saved.get("unjudged"))
         self.clients = ClientSketch(saved.get("clients"))
         self.examples = Examples(settings.examples, saved.get("examples"))
 
@@ -64,7 +64,8 @@ class Impressions:
                 add(event.client)
 
     def reset(self, settings: ExperimentSettings) -> None:
-        """Forget the clients and the examples; how services interleave stays known."""
+        """Forget the clients, the examples, and how services interleaved."""
+        self.conformance.reset()
         self.clients, self.examples = ClientSketch(), Examples(settings.examples)
 
     def retire_arm(self, arm: str) -> None:
@@ -75,8 +76,10 @@ class Impressions:
     def state(self) -> dict[str, Any]:
         """What the hard state contains."""
         clients, examples = self.clients.state(), self.examples.state()
+        unjudged = self.conformance.unjudged
         return {
             "trust": self.conformance.state(),
             **({"examples": examples} if examples else {}),
             **({"clients": clients} if clients else {}),
+            **({"unjudged": unjudged} if unjudged else {}),
         }

@@ -21,7 +21,9 @@ from streamduel.stream.timeline import TimelineState
 Arms = Annotated[list[str], Meta(min_length=2)]
 Features = Annotated[list[int], Meta(min_length=6, max_length=6)]
 
-UNHASHED: Final = frozenset({"pair_ties", "timeline", "examples", "disorder", "clients"})
+UNHASHED: Final = frozenset(
+    {"pair_ties", "timeline", "examples", "disorder", "clients", "unjudged"}
+)
 """Parts of an experiment's state that decide nothing and are not in its hash."""
 
 
@@ -51,6 +53,11 @@ class _Conformance(msgspec.Struct):
     unassigned: Count
     assigned: list[tuple[str, str, int, int]]
     pruned_at: Count
+
+
+class _Unjudged(msgspec.Struct):
+    sides: Features
+    arms: dict[str, Features]
 
 
 class _Policy(msgspec.Struct):
@@ -87,6 +94,7 @@ class _State(msgspec.Struct):
     examples: ExamplesState | None = None
     disorder: OutOfOrder | None = None
     clients: ClientSketchState | None = None
+    unjudged: _Unjudged | None = None
 
 
 def check(name: str, state: Mapping[str, Any]) -> None:

@@ -102,8 +102,8 @@ def _records_arrive(view: ExperimentView, figures: Figures) -> Check:
 
 
 def _fair_interleaving(view: ExperimentView) -> Check:
-    title, shown = "Services interleave fairly", view.impressions.shown
-    if not shown:
+    title, judged = "Services interleave fairly", view.impressions.judged
+    if not judged:
         return Check(
             title, "unknown", "No interleaved impressions; credited duels cannot be checked."
         )
@@ -115,7 +115,7 @@ def _fair_interleaving(view: ExperimentView) -> Check:
             f"{at_least(view.team_mismatch)} confidence. Do not trust the champion until the "
             f"service that interleaves is fixed.",
         )
-    return Check(title, "ok", f"{counted(shown, 'impression')}: no sign of unfairness.")
+    return Check(title, "ok", f"{counted(judged, 'impression')}: no sign of unfairness.")
 
 
 def _most_uneven(view: ExperimentView) -> str:

@@ -87,6 +87,7 @@ def suspicion(partition: Partition, impressions: int) -> float:
     assert conformance.impressions == impressions
     again = partition.restarted().task.experiments["search"].impressions.conformance
     assert again.state() == conformance.state()
+    assert again.coins(ARMS) == conformance.coins(ARMS)
     return unfairness(conformance.coins(ARMS))
 
 
@@ -219,6 +220,29 @@ def test_the_counts_of_a_retired_arm_are_dropped() -> None:
     assert {*conformance.state()["arms"]} == {*ARMS}
     partition.fold(text(CONTROL, action="retire_arm", arm="ltr-v2"))
     assert {*conformance.state()["arms"]} == {"bm25", "ltr-v1"}
+
+
+def test_a_reset_forgets_unfair_interleaving() -> None:
+    luck, partition = random.Random(2), Partition(config(search={"decide_every": 1}))
+    experiment = partition.task.experiments["search"]
+
+    def fold(kind: str, teams: Interleave) -> list[str]:
+        records = ({**INTERLEAVING, "id": f"{kind}-{it}", "clicks": [0]} for it in range(200))
+        partition.fold(*(text(it, teams=[*teams(luck)]) for it in records))
+        return [it.text or "" for it in experiment.timeline.moments if it.event == "alarm"]
+
+    alarm = "services do not interleave fairly"
+    assert fold("first", always_first) == [alarm]
+    ranks = experiment.impressions.conformance.ranks
+    partition.fold(text(CONTROL, action="reset"))
+    assert suspicion(partition, 200) == 0
+    assert experiment.impressions.conformance.ranks == ranks
+    assert experiment.impressions.conformance.judged == 0
+    assert fold("fair", favours_none) == [alarm]
+    assert suspicion(partition, 400) < 0.95
+    assert experiment.impressions.conformance.judged == 200
+    assert fold("again", always_first) == [alarm, alarm]
+    assert suspicion(partition, 600) > 0.99
 
 
 @pytest.mark.parametrize("ties", ["half", "drop"])

@@ -30,6 +30,14 @@ def test_unfair_interleaving_is_a_problem() -> None:
     assert check.result == "problem"
     assert "Do not trust the champion" in check.sentence
     assert plain(check.sentence).startswith("Side a has more top ranks than fair coins")
+    control = {"type": "control", "id": "r", "experiment": "search", "action": "reset"}
+    fold(watched.task, encode(control))
+    watched.commit()
+    assert watched.check("interleave fairly").result == "unknown"
+    fold(watched.task, impression(100, ["a", "b"]))
+    watched.commit()
+    sentence = watched.check("interleave fairly").sentence
+    assert plain(sentence) == "1 impression: no sign of unfairness."
 
 
 def test_the_favoured_ranker_is_named() -> None:
