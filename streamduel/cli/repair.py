@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 from streamduel.cli.app import out, say
 from streamduel.cli.arguments import ConfigPath, load_config
 from streamduel.cli.control import check_action, user
+from streamduel.cli.repair_backlog import unfolded
 from streamduel.cli.repair_opening import Load, gain, has_new_controls, open_log, own, reader
 from streamduel.config import LoadedConfig
 from streamduel.connector import PartitionCommit, Snapshot, Source, SourceOptions
@@ -22,7 +23,6 @@ from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import PartitionEntry
-from streamduel.stream.snapshot_reading import Saved
 
 ACTIONS: Final[dict[str, frozenset[str]]] = {
     "skip": frozenset({"partition", "offset"}),
@@ -347,7 +347,7 @@ def _repartition(
     return Plan(
         move.commits(),
         [
-            *_unfolded(saved, shape, log, move),
+            *unfolded(move, log, before),
             *(
                 f"Experiment '{name}': partition {old} → {new}."
                 for name, (old, new) in sorted(move.homes().items())
@@ -364,21 +364,3 @@ def _control_topic(topic: str | None, move: repair_commits.Move) -> list[str]:
     continued = [str(partition) for partition in move.begins if move.continues(partition)]
     where = f"; partitions {', '.join(continued)} continue where they were" if continued else ""
     return [f"Control topic '{topic}': read from its beginning{where}."]
-
-
-def _unfolded(
-    saved: Mapping[int, Saved], shape: ClickLog, log: Source, move: repair_commits.Move
-) -> list[str]:
-    """A warning for each partition of the same topic whose last records are not folded yet."""
-    sentences = []
-    for partition, each in saved.items():
-        if partition < shape.partitions and move.continues(partition):
-            log.seek(partition, each.partition.next)
-            lag = log.lags([partition]).get(partition, 0)
-            if lag:
-                sentences.append(
-                    f"Warning: {counted(lag, 'record')} of partition {partition} not folded yet; "
-                    f"those of experiments that move become dead letters (wrong_partition). To "
-                    f"fold them first, run the service before the topic is repartitioned."
-                )
-    return sentences

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -303,6 +304,34 @@ def test_a_repartitioning_is_shown_before_its_topics_exist(
     assert repaired(*arguments) == f"{shown}Done; start the service.\n"
     fold(moved)
     assert duels(moved) == duels(run)
+
+
+def test_a_repartitioning_warns_of_what_is_not_folded(configure: Configure, topics: Topics) -> None:
+    log, controls = topics(6), topics(4)
+    run = changed(
+        configure("run"), "run.yaml", lambda it: it["source"].update(control_topic=controls)
+    )
+    produce(run, 0, 300)
+    fold(run)
+    source = {"topic": log, "group": f"moved-{log}", "control_topic": topics(6)}
+
+    def move(document: dict[str, Any]) -> None:
+        document["source"] |= source
+        document["snapshots"]["topic"] = topics(6, compacted=True)
+
+    moved = changed(run, "moved.yaml", move)
+    arguments = ("repartition", moved.config, "--from", run.config, "--dry-run")
+    assert "Warning" not in repaired(*arguments)
+    produce(run, 300, 340)
+    write_action(run, EXPERIMENTS[0], "pause")
+    told = re.findall(
+        r"Warning: (\d+) records? of partition \d of '(.*)' not", repaired(*arguments)
+    )
+    lost = {topic: sum(int(lag) for lag, name in told if name == topic) for _, topic in told}
+    assert lost == {run.log: 40, controls: 1}
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        admin.delete_topics([run.log])
+    assert "Warning: whether all former records are folded is unknown" in repaired(*arguments)
 
 
 @pytest.mark.parametrize("control_topic", [None, "control"])
