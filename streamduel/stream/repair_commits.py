@@ -7,10 +7,11 @@ log.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, structs
@@ -25,6 +26,8 @@ from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry
 from streamduel.stream.snapshot_reading import Saved
 from streamduel.stream.stream_time import ClockState, StreamClock
+
+K = TypeVar("K")
 
 EARLIER = -1
 """Replaces offsets of the former click log: earlier than every record of the present one."""
@@ -175,6 +178,12 @@ class Move:
         entries.put_origin(origin.take(entry))
         return PartitionCommit(partition, entry.next, entries=entries.take(entry))
 
+    def _ended(self, partition: int) -> list[PartitionEntry]:
+        """The former partitions whose counts go on in this new one: the first takes all."""
+        if partition != min(it for it in self.begins if not self.continues(it)):
+            return []
+        return [it.partition for former, it in self.saved.items() if not self.continues(former)]
+
     def _partition(self, partition: int) -> PartitionEntry:
         common: dict[str, Any] = {
             "topic": self.log.topic,
@@ -193,6 +202,7 @@ class Move:
         )
         own = self.saved.get(partition) if self.action == "new_log" else None
         base = latest if own is None else own.partition
+        counted = [own.partition] if own is not None else self._ended(partition)
         start, clock = WindowStart(begin, base.stream_time), _clock(base)
         return structs.replace(
             base,
@@ -206,14 +216,21 @@ class Move:
             window_clock=clock,
             resets=[],
             limits=UNSET,
-            dead_letters=dict(base.dead_letters) if own is not None else {},
-            ignored=dict(base.ignored) if own is not None else {},
+            dead_letters=_sum(it.dead_letters for it in counted),
+            ignored=_sum(it.ignored for it in counted),
             repairs=[Repair(self.action, begin, note=self.note)],
             # In other partitions, offsets mean nothing: `check_control_topic` demands a new topic.
             control=control_order.moved(
                 base.control, same_controls=own is not None and not self.new_controls
             ),
         )
+
+
+def _sum(counts: Iterable[Mapping[K, int]]) -> dict[K, int]:
+    total: Counter[K] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
 
 
 def _clock(base: PartitionEntry) -> ClockState | None:

@@ -130,6 +130,29 @@ def test_a_move_to_another_topic_begins_at_its_start() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "by_partition"),
+    [(log(4), [3, 3, 0, 0]), (log(3, "views", "two"), [6, 0, 0]), (log(1, "views"), [6])],
+)
+def test_dead_letters_go_on_in_all_partitions_together(
+    shape: ClickLog, by_partition: list[int]
+) -> None:
+    """The first new partition has those of former ones; experiments keep theirs."""
+    before, refused = {}, [b"?", b"{}", text(DUEL, id="2", a="nobody")]
+    for partition in range(2):
+        task = PartitionTask(config(), log(2), partition)
+        task.begin(0)
+        task.fold([Record(at, value, 1000 + at) for at, value in enumerate(refused)])
+        before[partition] = Snapshot(3, task.take_commit().entries)
+    found = [
+        json.loads(entries["partition"])["dead_letters"]
+        for entries in moved(before, shape, "repartition").values()
+    ]
+    assert [sum(each.values()) for each in found] == by_partition
+    task = PartitionTask(config(), shape, 0, moved(before, shape, "repartition")[0])
+    assert sum(task.dead_letters.values()) == by_partition[0]
+
+
+@pytest.mark.parametrize(
     ("shape", "control_topic", "sentence"),
     [
         (log(3), "control", None),
