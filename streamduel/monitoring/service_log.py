@@ -46,6 +46,7 @@ class ServiceLog(Observer):
         self._clock = clock
         self._dead_letter_level = logging.INFO if reported else logging.WARNING
         self._gained_at: dict[int, float] = {}
+        self._restored_next: dict[int, int] = {}
         self._disconnected_at: float | None = None
         self._was_connected = False
         self._dead_letters: dict[int, Mapping[Reason, int]] = {}
@@ -85,15 +86,17 @@ class ServiceLog(Observer):
         self._dead_letters[task.partition] = dict(task.dead_letters)
         self._outliers[task.partition] = task.time_outliers
         self._offsets[task.partition] = task.next_offset
+        self._restored_next[task.partition] = task.next_offset
         if task.cut_off_at is None:
             self.reread(task)
 
     def reread(self, task: PartitionTask) -> None:
-        """Log how long restoring took."""
+        """Log how long restoring took, and where the fold began: it may be further already."""
         now = self._clock()
         seconds = now - self._gained_at.pop(task.partition, now)
         log.info(
-            "partition restored", partition=task.partition, next_offset=task.next_offset,
+            "partition restored", partition=task.partition,
+            next_offset=self._restored_next.pop(task.partition, task.next_offset),
             experiments=len(task.experiments), seconds=round(seconds, 3),
         )  # fmt: skip
 
@@ -101,6 +104,7 @@ class ServiceLog(Observer):
         """Log which partitions were lost."""
         for partition in partitions:
             self._gained_at.pop(partition, None)
+            self._restored_next.pop(partition, None)
             self._dead_letters.pop(partition, None)
             self._outliers.pop(partition, None)
             self._unlogged_outliers.pop(partition, None)

@@ -92,6 +92,8 @@ def test_partition_restored_has_duration_and_next_offset(
     clock.now += 0.5
     service_log.restored(again)
     assert not logged  # the records before the snapshot are re-read first
+    again.begin(0)
+    fold(again, *duels("search", 0, "x", "y", "aabb"))
     clock.now += 1
     service_log.reread(again)
     service_log.lost([])
