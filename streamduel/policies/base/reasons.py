@@ -60,10 +60,19 @@ class ByUpperBounds:
             key=lambda each: (each[0] in candidates, each[1] in bounds.challengers(each[0], scale)),
         )
         upper = min(1.0, bounds.against(champion, scale).item(rival))
+        name = arms[champion]
+        if champion in candidates:
+            chosen = f"{name} is one of {len(candidates)} rankers that may beat all others"
+        elif candidates:  # a sample has favoured it, or the duels since the decision ruled it out
+            chosen = f"{name} was chosen, though by the bounds it cannot beat all others"
+        else:
+            chosen = (
+                f"By the upper bounds, no ranker may beat all others, so {name} was chosen from "
+                f"all {len(arms)}"
+            )
         return (
-            f"{arms[champion]} is one of {len(candidates)} rankers that may beat all others, and "
-            f"{arms[rival]} is its strongest challenger: by the upper bound, it may win "
-            f"{percent(upper)} of their duels."
+            f"{chosen}, and {arms[rival]} is its strongest challenger: by the upper bound, it may "
+            f"win {percent(upper)} of their duels."
         )
 
     def candidates(self) -> int:

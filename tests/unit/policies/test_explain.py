@@ -49,6 +49,29 @@ def test_rucb_tells_the_upper_bound_of_the_challenger() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["rucb", "relative_confidence_sampling"])
+def test_says_that_in_a_cycle_no_ranker_may_beat_all_others(name: str) -> None:
+    policy = policies.get(name)(3, seed=1)
+    policy.observe([0, 1, 2], [2, 0, 1], [1.0] * 3, [700] * 3)
+    policy.observe([0, 1, 2], [2, 0, 1], [0.0] * 3, [300] * 3)
+    assert policy.candidates() == 0
+    assert policy.explain(1, 2, ("rock", "paper", "scissors")) == (
+        "By the upper bounds, no ranker may beat all others, so paper was chosen from all 3, and "
+        "scissors is its strongest challenger: by the upper bound, it may win 76.4 % of their "
+        "duels."
+    )
+
+
+def test_calls_no_ranker_possible_that_surely_loses_to_another_one() -> None:
+    policy = policies.get("rucb")(3, seed=1)
+    policy.observe([0, 0, 1], [1, 2, 2], [1.0] * 3, [900] * 3)
+    assert policy.candidates() == 1
+    assert policy.explain(2, 1, ("x", "y", "z")) == (
+        "z was chosen, though by the bounds it cannot beat all others, and y is its strongest "
+        "challenger: by the upper bound, it may win 100.0 % of their duels."
+    )
+
+
 def test_top_two_tells_what_is_missing() -> None:
     policy = policies.get("top_two")(2, seed=1)
     policy.observe(0, 1, 1.0, 60)
