@@ -215,13 +215,16 @@ class TopTwo(WindowedPolicy):
         """As `Algorithm.explain`: by scores, samples and evidence."""
         self.elimination.settle()
         score, evidence = self.posterior.score, self.elimination.safe
-        leader, rival = (first, second) if score[first] >= score[second] else (second, first)
+        # The arms that are out come last; both arms of the pair may have been drawn as leader.
+        standing = score - self.n_arms * self._out(self._counts.duels + 1).marks
+        leader, rival = (first, second) if standing[first] >= standing[second] else (second, first)
+        leads = "leads" if standing[leader] == standing.max() else "was drawn as a possible winner"
         required = self.sure_at if self.aim == "identify" else ln(self._counts.duels + 1)
         chance, deviation = (
             values.item(leader, rival) for values in (self.posterior.mean, self.posterior.deviation)
         )
         return (
-            f"{arms[leader]} leads, expected to beat {score.item(leader):.1f} of "
+            f"{arms[leader]} {leads}, expected to beat {score.item(leader):.1f} of "
             f"{self.n_arms - 1} others; {arms[rival]} was drawn as the rival that may still beat "
             f"it, with {percent(chance)} ± {percent(deviation)} of their duels. Of "
             f"{required:.1f} nats that prove {arms[leader]} better, "

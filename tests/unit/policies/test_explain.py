@@ -80,3 +80,23 @@ def test_top_two_tells_what_is_missing() -> None:
         "x leads, expected to beat 1.0 of 1 others; y was drawn as the rival that may still beat "
         "it, with 40.2 % ± 4.8 % of their duels. Of 3.7 nats that prove x better, 1.5 are there."
     )
+
+
+def test_top_two_says_leads_only_of_the_ranker_with_the_best_score() -> None:
+    policy = policies.get("top_two")(3, seed=1)
+    policy.observe([0, 0, 1], [1, 2, 2], [1.0] * 3, [12] * 3)
+    policy.observe([0, 0, 1], [1, 2, 2], [0.0] * 3, [8] * 3)
+    names = ("x", "y", "z")
+    assert policy.explain(1, 0, names).startswith("x leads, expected to beat 1.6 of 2 others; y")
+    assert policy.explain(2, 1, names).startswith(
+        "y was drawn as a possible winner, expected to beat 1.0 of 2 others; z was drawn as"
+    )
+
+
+def test_top_two_says_leads_of_no_ranker_that_is_out() -> None:
+    policy = policies.get("top_two")(4, seed=1)
+    first, second = [1, 0, 0, 1, 1], [0, 2, 3, 2, 3]
+    policy.observe(first, second, [1.0] * 5, [80, 80, 80, 10, 10])
+    policy.observe(first, second, [0.0] * 5, [20, 20, 20, 12, 12])
+    found = policy.explain(0, 1, ("w", "x", "y", "z"))
+    assert found.startswith("x leads, expected to beat 1.7 of 3 others; w was drawn as the rival")
