@@ -8,6 +8,7 @@ from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import OF_LISTS, plain
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.names import NAMES, SEGMENTS
+from streamduel.analysis.tables import INNER
 
 FIRST: Final = 100_000
 """Rows that are looked at."""
@@ -45,7 +46,15 @@ def find_other_clients(engine: Engine, source: Source) -> None:
     used = {*fields.values(), *source.columns.segments}
     free = [column for column in columns if column not in used]
     if "client" in fields:
-        found = [column for column in free if plain(column) in NAMES["client"]]
+        objects = {each.rsplit(".", 1)[0] for each, kind in columns.items() if kind == INNER}
+        inside = f"{fields['client']}."
+        found = [
+            column
+            for column in free
+            if plain(column) in NAMES["client"]
+            and column not in objects
+            and not column.startswith(inside)
+        ]
     else:
         known = {*SEGMENTS, *(name for names in NAMES.values() for name in names)}
         unknown = [column for column in free if plain(column) not in known]

@@ -243,6 +243,19 @@ def test_a_check_names_another_column_of_clients(tmp_path: Path) -> None:
     assert only(path, columns=["client=session_id"]).champion == "ltr"
 
 
+@pytest.mark.parametrize("column", ["request.user", "request.user.id"])
+def test_no_check_names_an_object_around_the_clients_or_a_part_of_them(
+    column: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"request": {"user": {"id": row["who"]}}, **row, "who": None}
+        for row in three_heavy_users("who")
+    ]
+    path = json_lines(tmp_path / "x.json", rows)
+    why = sentence(only(path, columns=[f"client={column}"]), "dependence on clients")
+    assert why.endswith("a few clients make the difference.")
+
+
 def test_lists_that_do_not_count_are_no_duels_of_their_clients(tmp_path: Path) -> None:
     lists = [
         {"id": f"q{n}", "a": "bm25", "b": "ltr", "teams": ["a", "b"], "clicks": clicks,
