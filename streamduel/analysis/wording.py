@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamduel.analysis.report import ExperimentAnalysis
 from streamduel.errors import counted, readable
-from streamduel.preference.verdict import at_least
+from streamduel.preference.verdict import PairResult, at_least
 
 
 def verdict(found: ExperimentAnalysis) -> str:
@@ -39,3 +39,17 @@ def doubt(found: ExperimentAnalysis) -> str | None:
         return None
     checks = f"the check {failed[0]}" if len(failed) == 1 else f"the checks {', '.join(failed)}"
     return f"Do not rely on this result yet: {checks} failed."
+
+
+def from_ahead(pair: PairResult, leader: str | None) -> tuple[str, str, float, tuple[float, float]]:
+    """A pair, seen from the leader, or from the arm that is ahead in it; its win rate and interval.
+
+    Args:
+        pair: of two arms.
+        leader: the arm that is ahead in all.
+    """
+    a, b, (low, high) = pair.a, pair.b, pair.interval
+    rate = 0.5 if pair.win_rate is None else pair.win_rate
+    if b == leader or (a != leader and rate < 0.5):
+        return b, a, 1 - rate, (1 - high, 1 - low)
+    return a, b, rate, (low, high)

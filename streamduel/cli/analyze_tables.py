@@ -11,7 +11,7 @@ from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
 from streamduel.analysis.segments import MAX_VALUES
-from streamduel.analysis.wording import doubt, verdict
+from streamduel.analysis.wording import doubt, from_ahead, verdict
 from streamduel.cli.app import GRADE_COLOURS
 from streamduel.errors import counted, readable
 from streamduel.preference.verdict import at_least
@@ -68,10 +68,7 @@ def _pairs(found: ExperimentAnalysis) -> Table:
     unit = "clients" if found.clients.unit == "client" else "duels"
     table = _table("", "pair", "duels", "first wins", "ties", f"95 % interval ({unit})")
     for pair in found.pairs[:MAX_ROWS]:
-        a, b, (low, high) = pair.a, pair.b, pair.interval
-        rate = 0.5 if pair.win_rate is None else pair.win_rate
-        if b == found.leader:
-            a, b, rate, low, high = b, a, 1 - rate, 1 - high, 1 - low
+        a, b, rate, (low, high) = from_ahead(pair, found.leader)
         table.add_row(
             f"{_name(a)} over {_name(b)}", f"{pair.duels:,}", f"{rate:.3f}",
             f"{pair.ties / pair.duels:.1%}", f"{low:.3f} … {high:.3f}",

@@ -14,7 +14,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 import streamduel
 from streamduel.analysis.report import Analysis, Day, ExperimentAnalysis
 from streamduel.analysis.segments import MAX_VALUES
-from streamduel.analysis.wording import doubt, verdict
+from streamduel.analysis.wording import doubt, from_ahead, verdict
 from streamduel.errors import readable
 from streamduel.preference.verdict import LEVEL, PairResult, at_least
 from streamduel.records import MAX_NOTE
@@ -142,10 +142,7 @@ def _sentence(found: ExperimentAnalysis) -> str:
 
 
 def _row(pair: PairResult, leader: str | None, extent: float) -> PairRow:
-    a, b, (low, high) = pair.a, pair.b, pair.interval
-    rate = 0.5 if pair.win_rate is None else pair.win_rate
-    if b == leader or (a != leader and rate < 0.5):
-        a, b, rate, low, high = b, a, 1 - rate, 1 - high, 1 - low
+    a, b, rate, (low, high) = from_ahead(pair, leader)
     low_place, place, high_place = (50 + 50 * (x - 0.5) / extent for x in (low, rate, high))
     return PairRow(
         a, b, pair.duels, pair.ties / pair.duels, rate, low, high,

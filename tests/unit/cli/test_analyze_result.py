@@ -17,12 +17,17 @@ def log(tmp_path: Path) -> Path:
     return json_lines(tmp_path / "log.json", lists(200))
 
 
-def test_a_win_rate_of_zero_is_shown(streamduel: Streamduel, tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("ranker_a,ranker_b,winner\n" + "x,y,y\n" * 20 + "y,z,z\n" * 20)
-    out = streamduel("analyze", path).out
-    assert re.search(r"z over y │ +20 │ +1\.000", out)
-    assert re.search(r"x over y │ +20 │ +0\.000", out)
+def test_pairs_are_seen_from_the_leader_or_from_the_ranker_that_is_ahead(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    path, page = tmp_path / "log.csv", tmp_path / "page.html"
+    duels = "x,y,y\n" * 20 + "y,z,z\n" * 20 + "w,z,z\n" * 20 + "x,z,x\n" * 20
+    path.write_text(f"ranker_a,ranker_b,winner\n{duels}")
+    out, text = streamduel("analyze", path, "--report", page).out, page.read_text()
+    assert "; z is ahead" in out
+    for first, second, rate in (("z", "y", 1), ("z", "w", 1), ("y", "x", 1), ("z", "x", 0)):
+        assert re.search(rf"{first} over {second} │ +20 │ +{rate}\.000", out)
+        assert f'<bdi>{first}</bdi> <span class="hint">over</span> <bdi>{second}</bdi>' in text
 
 
 def test_rankers_with_a_common_beginning_can_be_told_apart(
