@@ -32,6 +32,9 @@ def print_analysis(console: Console, analysis: Analysis) -> None:
         )
     for name in analysis.left_out[:MAX_ROWS]:
         console.print(f"experiment {_name(name)} left out: too few records", highlight=False)
+    if len(analysis.left_out) > MAX_ROWS:
+        more = counted(len(analysis.left_out) - MAX_ROWS, "more experiment")
+        console.print(f"{more} left out", highlight=False)
     if analysis.empty_files:
         files, first = counted(len(analysis.empty_files), "empty file"), analysis.empty_files[0]
         console.print(f"warning: {files} left out, such as '{_name(first)}'", highlight=False)

@@ -30,6 +30,18 @@ def test_pairs_are_seen_from_the_leader_or_from_the_ranker_that_is_ahead(
         assert f'<bdi>{first}</bdi> <span class="hint">over</span> <bdi>{second}</bdi>' in text
 
 
+def test_experiments_that_are_left_out_are_counted_beyond_the_first(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    path, page = tmp_path / "log.csv", tmp_path / "page.html"
+    rare = "".join(f"e{n},x,y,y\n" for n in range(40))
+    path.write_text("experiment,ranker_a,ranker_b,winner\n" + "shop,x,y,y\n" * 1000 + rare)
+    lines = streamduel("analyze", path, "--report", page).out.splitlines()
+    assert lines[-1] == "20 more experiments left out"
+    assert lines[-2].startswith("experiment e")
+    assert "<dt>more experiments left out</dt><dd>10</dd>" in page.read_text()
+
+
 def test_rankers_with_a_common_beginning_can_be_told_apart(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
