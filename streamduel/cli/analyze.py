@@ -210,15 +210,20 @@ def _exit_at_signals() -> Iterator[None]:
 
 
 def _weights(texts: list[str]) -> dict[str, float]:
-    weights = {}
+    weights: dict[str, float] = {}
     for text in texts:
         action, _, number = text.partition("=")
         try:
-            weights[action] = float(number if action else "")
+            weight = float(number if action else "")
         except ValueError:
             raise ConfigurationError(
                 f"--weight must be ACTION=NUMBER, such as cart=3 (found {text!r})."
             ) from None
+        if action in weights:
+            raise ConfigurationError(
+                f"--weight must weigh '{action}' once (found {weights[action]:g} and {weight:g})."
+            )
+        weights[action] = weight
     return weights
 
 

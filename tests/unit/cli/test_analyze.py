@@ -129,6 +129,7 @@ MISTAKES = {
     "no such credit": (["{log}", "--credit", "clicks"], "unknown credit function 'clicks'"),
     "no weights": (["{log}", "--credit", "weighted"], "credit function 'weighted' needs 'weights'"),
     "no number": (["{log}", "--weight", "cart"], "--weight must be ACTION=NUMBER"),
+    "two weights": (["{log}", "--weight", "c=3", "--weight", "c=4"], "'c' once (found 3 and 4)."),
     "no action": (["{log}", "--weight", "=3"], "such as cart=3 (found '=3')."),
     "no amount": (["{log}", "--memory", "much"], "--memory must be an amount such as 2GB"),
     "less than nothing": (
