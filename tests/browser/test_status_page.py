@@ -233,6 +233,14 @@ class TestLooks:
         page = open_page(world.url + path, viewport={"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
+    @pytest.mark.parametrize("width", [641, 1280, 1400])
+    def test_the_overview_has_every_column(
+        self, world: World, open_page: NewPage, width: int
+    ) -> None:
+        page = open_page(world.url, viewport={"width": width, "height": 900})
+        for heading in page.locator(".experiments thead th").all():
+            expect(heading).to_be_visible()
+
     def test_long_names_do_not_break_the_page(
         self, new_world: NewWorld, open_page: NewPage
     ) -> None:
