@@ -233,6 +233,22 @@ class TestLooks:
         page = open_page(world.url + path, viewport={"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
+    def test_paper_has_every_column(self, new_world: NewWorld, open_page: NewPage) -> None:
+        arms = [f"learning-to-rank-{number}" for number in range(20)]
+        policy = {"name": "relative_confidence_sampling"}
+        world = new_world({"search": {"arms": arms, "policy": policy}, "x": {"arms": arms[:3]}})
+        world.fold(duels("search", 1, arms[0], arms[1], "b" * 2000), 1000)
+        world.commit()
+        for path in ("/", "/experiments/search", "/experiments/x"):
+            page = open_page(world.url + path, viewport={"width": 718, "height": 1000})
+            page.emulate_media(media="print")
+            regions = page.locator(".scroll")
+            assert regions.count() >= 1
+            for region in regions.all():
+                label = region.get_attribute("aria-label")
+                wide, room = region.evaluate("it => [it.scrollWidth, it.clientWidth]")
+                assert wide <= room, label
+
     @pytest.mark.parametrize("width", [641, 1280, 1400])
     def test_the_overview_has_every_column(
         self, world: World, open_page: NewPage, width: int
