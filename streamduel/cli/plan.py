@@ -224,7 +224,7 @@ def _sentences(made: Plan) -> list[str]:
             "(smallest_difference)."
         )
     late = [duration for duration in made.durations if duration.never]
-    return sentences + [_never(duration) for duration in late]
+    return sentences + [_never(duration, asked.confidence) for duration in late]
 
 
 def _link(made: Plan) -> str:
@@ -242,8 +242,13 @@ def _link(made: Plan) -> str:
     )
 
 
-def _never(duration: Duration) -> str:
+def _never(duration: Duration, confidence: float) -> str:
+    """Why simulated experiments had no answer, and what helps."""
+    own = duration.params.get("confidence", confidence)
+    advice = "--horizon simulates longer ones"
+    if own < confidence:
+        advice = f"it explores only until its own confidence of {100 * own:.10g} %"
     return (
         f"{duration.name} was not sure in {duration.never} of {len(duration.endings)} simulated "
-        f"experiments of {counted(duration.horizon, 'duel')}; --horizon simulates longer ones."
+        f"experiments of {counted(duration.horizon, 'duel')}; {advice}."
     )

@@ -73,6 +73,17 @@ def test_a_plan_that_cannot_be_reached_says_so(streamduel: Streamduel, tmp_path:
     assert json.loads(made.read_text())["policies"][0]["days"] == {"median": None, "p90": None}
 
 
+def test_a_policy_with_less_confidence_than_is_asked_is_named(streamduel: Streamduel) -> None:
+    result = streamduel(
+        "plan", "--arms", 2, "--difference", 0.3, "--impressions-per-day", 10, "--runs", 3,
+        "--horizon", 1000, "--policy", "top_two:confidence=0.5",
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    told = " ".join(result.out.split())
+    assert "of 1,000 duels; it explores only until its own confidence of 50 %." in told
+    assert "--horizon simulates" not in told
+
+
 @pytest.mark.parametrize(
     ("asked", "cells"),
     [
