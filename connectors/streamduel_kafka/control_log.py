@@ -57,6 +57,11 @@ WRITER: Final = ProducerOptions(
 )
 
 
+MAX_KEY: Final = 1024
+"""Bytes of a control record's key in its marker: more than an experiment's name has. With all of a
+huge key, which a marker has twice, the click log would never accept the marker."""
+
+
 @dataclass
 class _Partition:
     """The control records of a partition.
@@ -219,11 +224,12 @@ class ControlLog:
                 raise sent.error
 
     def _send(self, producer: Producer, number: int, control: ControlRecord) -> None:
-        name = (control.key or b"").decode(errors="replace")
+        key = None if control.key is None else control.key[:MAX_KEY]
+        name = (key or b"").decode(errors="replace")
         id_ = f"{self._topic}-{number}@{control.offset}"
         marker = Marker(id_, name, control.offset, digest(control.value))
         value = msgspec.json.encode(marker)
-        self._sent.append(producer.send(self._click_topic, control.key, value, number))
+        self._sent.append(producer.send(self._click_topic, key, value, number))
         self._partitions[number].marked = control.offset + 1
 
     def _not_sent(self, error: Exception) -> None:

@@ -151,6 +151,18 @@ def test_a_run_until_the_end_passes_deleted_control_records(bed: Bed, kafka: Bro
     assert (bed.search()["duels"], bed.search()["status"]) == (10, "running")
 
 
+@on_both_clients
+def test_a_huge_key_of_a_control_record_does_not_block_later_ones(bed: Bed) -> None:
+    """A marker with all of it would be larger than the click log accepts."""
+    bed.duels(10)
+    home = home_partition("search", PARTITIONS)
+    bed.producer.send(bed.control_topic, b"{}", b"k" * 600_000, partition=home).get(30)
+    bed.control("pause")
+    run_service(bed.run.config)
+    assert (bed.search()["duels"], bed.search()["status"]) == (10, "paused")
+    bed.replays()
+
+
 def test_a_pending_change_of_settings_is_not_written_again(bed: Bed) -> None:
     process = bed.start()
     bed.duels(10)
