@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from kafka import KafkaAdminClient, KafkaProducer, errors
+from kafka import KafkaAdminClient
 
 from streamduel.cli import repair, repair_opening
 from streamduel.errors import ConnectorError
@@ -19,83 +17,40 @@ from tests.broker.fixture import Broker, Topics, on_both_clients
 from tests.faults.kafka_runs import EXPERIMENTS, PATIENCE, Run, configure_faults, visible
 from tests.faults.processes import inspect, streamduel
 from tests.faults.services import Service
-from tests.logs import values
+from tests.integration.repair_bed import (
+    Configure,
+    changed,
+    duels,
+    fold,
+    produce,
+    recreate,
+    refused,
+    repaired,
+    replayed,
+    write_action,
+)
 
 pytestmark = pytest.mark.kafka
 
-RECORDS = values(3, 2300, EXPERIMENTS)
-STAMP = 1_790_000_000_000
 
-Configure = Callable[[str], Run]
-
-
-Change = Callable[[dict[str, Any]], object]
-
-
-def changed(run: Run, name: str, change: Change) -> Run:
-    """A copy of a configuration, changed."""
-    document = yaml.safe_load(run.config.read_text())
-    change(document)
-    config = run.config.with_name(name)
-    config.write_text(yaml.safe_dump(document))
-    return run._replace(config=config)
-
-
-@pytest.fixture
-def configure(kafka: Broker, topics: Topics, tmp_path: Path) -> Configure:
-    """Configurations of one click log, each with its own outputs and state."""
-    log = topics(4)
-    return lambda name: configure_faults(tmp_path / name, kafka.bootstrap_servers, log, topics)
-
-
-def produce(run: Run, begin: int, end: int) -> None:
-    with KafkaProducer(bootstrap_servers=run.servers) as producer:
-        for number, (experiment, value) in enumerate(RECORDS[begin:end], begin):
-            producer.send(run.log, value, key=experiment.encode(), timestamp_ms=STAMP + number)
-
-
-def recreate(run: Run, topic: str | None = None, partitions: int = 4) -> None:
-    topic = topic or run.log
-    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
-        admin.delete_topics([topic])
+def control(run: Run, experiment: str, action: str, status: str) -> None:
+    """Write an action, and let the service apply it."""
+    write_action(run, experiment, action)
+    service = Service(run.config, run.config.with_name("service.log"))
+    try:
         deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                admin.create_topics(
-                    {topic: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}},
-                    wait_for_metadata=True,
-                )
-                break
-            except errors.TopicAlreadyExistsError:
-                assert time.monotonic() < deadline
+        while inspect(run.config)["experiments"][experiment]["status"] != status:
+            assert time.monotonic() < deadline, service.tail()
+        assert service.stop() == 0
+    finally:
+        service.kill()
 
 
-def fold(run: Run) -> None:
-    done = streamduel("run", run.config, "--until-end")
-    assert done.returncode == 0, done.stderr
-
-
-def refused(run: Run) -> str:
-    done = streamduel("run", run.config, "--until-end")
-    assert done.returncode == 2, done.stdout
-    assert "Traceback" not in done.stderr
-    return done.stderr
-
-
-def repaired(*arguments: object) -> str:
-    done = streamduel("repair", *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def replayed(run: Run) -> str:
-    done = streamduel("replay", run.config)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def duels(run: Run) -> int:
-    return sum(found["duels"] for found in inspect(run.config)["experiments"].values())
+def wait_until_restored(service: Service, partitions: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while service.log.read_text().count("partition restored") < partitions:
+        assert time.monotonic() < deadline, service.tail()
+        time.sleep(0.1)
 
 
 def test_a_recreated_topic_is_refused_and_continued(configure: Configure) -> None:
@@ -212,31 +167,6 @@ def test_a_recreated_control_topic_is_refused_and_begins_again(
     replayed(run)
 
 
-def control(run: Run, experiment: str, action: str, status: str) -> None:
-    """Write an action, and let the service apply it."""
-    write_action(run, experiment, action)
-    service = Service(run.config, run.config.with_name("service.log"))
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while inspect(run.config)["experiments"][experiment]["status"] != status:
-            assert time.monotonic() < deadline, service.tail()
-        assert service.stop() == 0
-    finally:
-        service.kill()
-
-
-def wait_until_restored(service: Service, partitions: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while service.log.read_text().count("partition restored") < partitions:
-        assert time.monotonic() < deadline, service.tail()
-        time.sleep(0.1)
-
-
-def write_action(run: Run, experiment: str, action: str) -> None:
-    done = streamduel("control", run.config, experiment, action)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_topic_with_more_partitions_is_refused_and_continued(
     configure: Configure, topics: Topics
 ) -> None:
@@ -279,91 +209,6 @@ def test_a_skipped_record_and_a_set_time_are_replayed(configure: Configure) -> N
     assert f"before offset {following}" in shown
     fold(run)
     replayed(run)
-
-
-def test_a_repartitioning_is_shown_before_its_topics_exist(
-    configure: Configure, topics: Topics
-) -> None:
-    run = configure("run")
-    produce(run, 0, 300)
-    fold(run)
-    log, tag = topics(6), time.time_ns()
-
-    def move(document: dict[str, Any]) -> None:
-        document["source"] |= {
-            "topic": log, "group": f"moved-{tag}", "control_topic": f"control-{tag}",
-            "create_topics": True,
-        }  # fmt: skip
-        document["snapshots"]["topic"] = f"snapshots-{tag}"
-
-    moved = changed(run, "moved.yaml", move)
-    arguments = ("repartition", moved.config, "--from", run.config)
-    shown = repaired(*arguments, "--dry-run").removesuffix("Nothing was written (--dry-run).\n")
-    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
-        assert not {it for it in admin.list_topics() if it.endswith(f"-{tag}")}
-    assert repaired(*arguments) == f"{shown}Done; start the service.\n"
-    fold(moved)
-    assert duels(moved) == duels(run)
-
-
-def test_a_repartitioning_warns_of_what_is_not_folded(configure: Configure, topics: Topics) -> None:
-    log, controls = topics(6), topics(4)
-    run = changed(
-        configure("run"), "run.yaml", lambda it: it["source"].update(control_topic=controls)
-    )
-    produce(run, 0, 300)
-    fold(run)
-    source = {"topic": log, "group": f"moved-{log}", "control_topic": topics(6)}
-
-    def move(document: dict[str, Any]) -> None:
-        document["source"] |= source
-        document["snapshots"]["topic"] = topics(6, compacted=True)
-
-    moved = changed(run, "moved.yaml", move)
-    arguments = ("repartition", moved.config, "--from", run.config, "--dry-run")
-    assert "Warning" not in repaired(*arguments)
-    produce(run, 300, 340)
-    write_action(run, EXPERIMENTS[0], "pause")
-    told = re.findall(
-        r"Warning: (\d+) records? of partition \d of '(.*)' not", repaired(*arguments)
-    )
-    lost = {topic: sum(int(lag) for lag, name in told if name == topic) for _, topic in told}
-    assert lost == {run.log: 40, controls: 1}
-    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
-        admin.delete_topics([run.log])
-    assert "Warning: whether all former records are folded is unknown" in repaired(*arguments)
-
-
-@pytest.mark.parametrize("control_topic", [None, "control"])
-def test_a_repartitioning_to_an_absent_topic_is_refused(
-    configure: Configure, control_topic: str | None
-) -> None:
-    run = configure("run")
-    log = f"absent-{time.time_ns()}"
-    source = {
-        "topic": log, "group": f"{run.group}-moved", "create_topics": True,
-        "control_topic": control_topic and f"{control_topic}-{log}",
-    }  # fmt: skip
-    moved = changed(run, "moved.yaml", lambda it: it["source"].update(source))
-    done = streamduel("repair", "repartition", moved.config, "--from", run.config, "--dry-run")
-    assert done.returncode == 1
-    assert done.stderr == (
-        f"streamduel: source.topic '{log}' does not exist; create it before the repair, without "
-        f"'streamduel run', which could begin with nothing.\n"
-    )
-
-
-def test_a_repartitioning_of_the_same_topic_needs_a_new_group(
-    configure: Configure, topics: Topics
-) -> None:
-    run = configure("run")
-    produce(run, 0, 300)
-    fold(run)
-    new = topics(4, compacted=True)
-    same = changed(run, "same.yaml", lambda it: it["snapshots"].update(topic=new))
-    done = streamduel("repair", "repartition", same.config, "--from", run.config, "--dry-run")
-    assert done.returncode == 2
-    assert f"source.group must be a new group (found '{run.group}' again)." in done.stderr
 
 
 @on_both_clients
