@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import PolicyError
 from streamduel.policies import Duels
 from streamduel.policies.base.batched_policy import BatchedPolicy
-from streamduel.policies.base.change_of_arms import with_arms
+from streamduel.policies.base.change_of_arms import with_arms, with_counts_of
 from streamduel.policies.base.like_arm import with_arm_like
 from streamduel.records import Assignment, Rejected, Status
 from streamduel.stream import plan as plans
@@ -169,26 +169,45 @@ class Decisions:
         self._batch_timer = BatchTimer(self._settings)
         self.guardrails.forget(arm)
 
-    def configure(self, settings: ExperimentSettings, policy: policies.Policy) -> None:
-        """Continue with other settings; the arms are those of the roster.
+    def configure(self, settings: ExperimentSettings, arms: Sequence[str]) -> None:
+        """Continue with other settings and arms; then change the roster.
 
         Args:
             settings: the new ones.
-            policy: the present one, or another one that has its counts.
+            arms: those of the roster that stay, in their order, then the new ones.
+
+        Raises:
+            PolicyError: no policy can take them; nothing has changed.
         """
-        before, self._settings = self._settings, settings
+        before, policy = self._settings, self._policy_for(settings, arms)
         timer = {} if policy is not self.policy else self._batch_timer.state()
         if policy is not self.policy or settings.stop != before.stop:
             self._stopped, self._stop = False, StopRule(settings.stop)
-        self.policy = policy
+        self._settings, self.policy = settings, policy
         self._batched = isinstance(policy, BatchedPolicy)
         self._batch_timer = BatchTimer(settings, **timer)
         self._renewal = RenewalTimer(settings.guardrails.fallback)
         pair = settings.guardrails.freeze_pair
         if pair != before.guardrails.freeze_pair:
-            self.guardrails.frozen = self._roster.pair(pair[0], pair[1]) if pair else None
+            ordered = [arm for arm in arms if arm in (pair or ())]
+            self.guardrails.frozen = (ordered[0], ordered[1]) if pair else None
         self.guardrails.settings = settings.guardrails
+        for arm in self._roster.arms:
+            if arm not in arms:
+                self.guardrails.forget(arm)
         self._configured = True
+
+    def _policy_for(self, settings: ExperimentSettings, arms: Sequence[str]) -> policies.Policy:
+        """The present policy if nothing changes it, or another one that has its counts."""
+        kept = [self._roster.index.get(arm) for arm in arms]
+        fresh = settings.create_policy(arms)
+        try:
+            former = self._settings.create_policy(arms)
+        except PolicyError:  # such as a horizon that is too short for the new number of arms
+            former = None
+        if former is None or (fresh.name, fresh.parameters) != (former.name, former.parameters):
+            return with_counts_of(fresh, self.policy, kept)
+        return self.policy if list(arms) == self._roster.arms else with_arms(self.policy, kept)
 
     # When a decision is due.
 

@@ -11,8 +11,6 @@ from streamduel.config import changes as rules
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.formats.reading import read_value
-from streamduel.policies import Policy
-from streamduel.policies.base.change_of_arms import with_arms, with_counts_of
 from streamduel.records import Rejected
 from streamduel.stream.roster import Roster
 
@@ -45,11 +43,10 @@ def apply(experiment: Experiment, values: Mapping[str, msgspec.Raw], offset: int
         arms = _arms(roster, after.arms) if "arms" in changes else roster.arms
         rules.check_change(before, after, arms)
         _check_frozen(experiment, before, after, arms)
-        policy = _policy(experiment.policy, before, after, roster, arms)
+        experiment.decisions.configure(after, arms)
     except (ConfigurationError, PolicyError) as error:
         raise Rejected("invalid_record", f"the settings cannot be applied: {error}") from None
     for arm in [arm for arm in roster.arms if arm not in arms]:
-        experiment.decisions.guardrails.forget(arm)
         leave(experiment, arm, offset)
     for arm in arms[len(roster.arms) :]:
         join(experiment, arm, offset)
@@ -62,7 +59,6 @@ def apply(experiment: Experiment, values: Mapping[str, msgspec.Raw], offset: int
     experiment.applied = {
         **experiment.applied, **after.model_dump(mode="json", include=set(changes))
     }  # fmt: skip
-    experiment.decisions.configure(after, policy)
     experiment.coder.configure(after)
 
 
@@ -117,22 +113,3 @@ def _check_frozen(
     for arm in frozen:
         if arm not in arms:
             raise ConfigurationError(f"arm '{arm[:80]}' must stay: it is in the frozen pair.")
-
-
-def _policy(
-    policy: Policy,
-    before: ExperimentSettings,
-    after: ExperimentSettings,
-    roster: Roster,
-    arms: Sequence[str],
-) -> Policy:
-    """The policy with which the experiment continues: the present one, if nothing changes it."""
-    kept = [roster.index.get(arm) for arm in arms]
-    fresh = after.create_policy(arms)
-    try:
-        former = before.create_policy(arms)
-    except PolicyError:  # such as a horizon that is too short for the new number of arms
-        former = None
-    if former is None or (fresh.name, fresh.parameters) != (former.name, former.parameters):
-        return with_counts_of(fresh, policy, kept)
-    return policy if list(arms) == roster.arms else with_arms(policy, kept)
