@@ -42,7 +42,7 @@ class DuelBuffer:
         self._tallies, self._outcomes = tallies, outcomes
         self.codes = array("q")
         self.counted = 0
-        self.due = decisions.until_due
+        self.refresh_due()
 
     def __len__(self) -> int:
         """The number of buffered duels."""
@@ -78,7 +78,7 @@ class DuelBuffer:
             self._learn_many(np.frombuffer(self.codes, np.int64))
             del self.codes[:]
         self._decisions.advance(buffered)
-        self.due = self._decisions.until_due
+        self.refresh_due()
 
     def _learn_many(self, codes: Integers) -> None:
         firsts, seconds, outcomes = self._coder.by_code
@@ -104,4 +104,8 @@ class DuelBuffer:
                 self._decisions.observe(first, second, first_wins, count)
                 self._tallies.learned_counts(first, second, first_wins, count)
                 self._decisions.advance(count)
+        self.refresh_due()
+
+    def refresh_due(self) -> None:
+        """Ask the decisions anew when one is due; call it after a decision, too."""
         self.due = self._decisions.until_due

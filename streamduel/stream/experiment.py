@@ -332,7 +332,7 @@ class Experiment:
 
     def _decided(self, before: Plan | None, assignment: Assignment | None, now: int) -> None:
         self._context.heartbeat()  # among a thousand arms a decision may take half a second
-        self.buffer.due = self.decisions.until_due
+        self.buffer.refresh_due()
         plan = self.decisions.plan
         if plan is not None and plan != before:
             self.impressions.conformance.decided(before, plan, self.decisions.epoch, now)
