@@ -133,11 +133,13 @@ class Experiment:
         else:
             self.outcomes.capped += 1
 
-    def _duel(
-        self, event: Duel | Interleaving, code: int, _key: int, record: LogRecord, now: int
-    ) -> None:
-        if type(event) is Duel and event.client is not None:
+    def _duel(self, event: Duel, code: int, _key: int, record: LogRecord, now: int) -> None:
+        if event.client is not None:
             self.impressions.clients.add(event.client)
+        self._add_duel(event, code, record, now)
+
+    def _add_duel(self, event: Duel | Interleaving, code: int, record: LogRecord, now: int) -> None:
+        """Buffer the duel that a record has become, if it counts as one."""
         if code < 0:
             self.outcomes.accepted += 1
             self.duels.ties += 1
@@ -149,13 +151,13 @@ class Experiment:
             self.decide_if_due(record.offset, now)
 
     def _interleaving(
-        self, event: Interleaving, code: int, key: int, record: LogRecord, now: int
+        self, event: Interleaving, code: int, _key: int, record: LogRecord, now: int
     ) -> None:
         self.impressions.count(event, now)
         if event.docs is not None and event.query is not None and event.docs != NO_DOCS:
             self._show(event, record.offset)
             self.impressions.examples.decide(event, event.clicks, code, record.offset, now)
-        self._duel(event, code, key, record, now)
+        self._add_duel(event, code, record, now)
 
     def _duels(self, event: Duels, _code: int, _key: int, record: LogRecord, now: int) -> None:
         first, second = self.roster.index[event.a], self.roster.index[event.b]

@@ -137,13 +137,13 @@ class Fold:
                 code = firsts[event.a] + seconds[event.b] + winners[event.winner] if is_duel else -1
             except KeyError:
                 code = -1
-            if code < 0:
-                self._apply_other(event, experiment, record)
-                threshold = clock.threshold
-                continue
             timestamp = record.timestamp
             if timestamp is None:
                 timestamp = -1 if event.ts is None else event.ts
+            if code < 0:
+                self._apply_other(event, experiment, record, timestamp)
+                threshold = clock.threshold
+                continue
             if 0 <= timestamp <= threshold:
                 remember(timestamp)
             else:
@@ -160,7 +160,9 @@ class Fold:
             if len(codes) >= buffer.due:
                 experiment.decide_if_due(record.offset, clock.now)
 
-    def _apply_other(self, event: InputEvent, experiment: Experiment, record: LogRecord) -> None:
+    def _apply_other(
+        self, event: InputEvent, experiment: Experiment, record: LogRecord, timestamp: int
+    ) -> None:
         """Apply a record that is not a plain duel."""
         try:
             if type(event) is Control:
@@ -169,9 +171,6 @@ class Fold:
         except Rejected as verdict:
             experiment.reject(record, verdict)
         else:
-            timestamp = record.timestamp
-            if timestamp is None:
-                timestamp = -1 if event.ts is None else event.ts
             self._advance(timestamp, record.offset)
             self._apply(event, experiment, code, record)
 
