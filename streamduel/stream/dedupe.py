@@ -36,6 +36,18 @@ class WindowStart(NamedTuple):
     stream_time: int
 
 
+class Mark(NamedTuple):
+    """Where re-reading begins if what is open began with a certain block.
+
+    Attributes:
+        offset: the first record of the block.
+        start: the beginning of the block in which the dedupe window began then.
+    """
+
+    offset: int
+    start: WindowStart
+
+
 class DedupeWindow:
     """Remembers the ids of the last `max_records` valid records that are at most `max_ms` old.
 

@@ -8,37 +8,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from streamduel.config import Config
 from streamduel.connector import LogRecord
 from streamduel.formats import Ignored
 from streamduel.records import Click, Impression, Rejected
 from streamduel.stream import record_limits
-from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
+from streamduel.stream.dedupe import DedupeWindow, Mark, WindowStart, record_key
+from streamduel.stream.experiment import Experiment
 from streamduel.stream.plain_run import RUN, plain_run
-from streamduel.stream.routing import timestamp_of
+from streamduel.stream.record_limits import RecordLimits
+from streamduel.stream.routing import Router, timestamp_of
+from streamduel.stream.snapshot import PartitionEntry
 from streamduel.stream.stream_time import ClockReset, ClockState, LargestTimestamp, StreamClock
 
-if TYPE_CHECKING:
-    from streamduel.stream.experiment import Experiment
-    from streamduel.stream.record_limits import RecordLimits
-    from streamduel.stream.routing import Router
-    from streamduel.stream.snapshot import PartitionEntry
-
 Clock = StreamClock | LargestTimestamp
-
-
-class Mark(NamedTuple):
-    """Where re-reading begins if what is open began with a certain block.
-
-    Attributes:
-        offset: the first record of the block.
-        start: the beginning of the block in which the dedupe window began then.
-    """
-
-    offset: int
-    start: WindowStart
 
 
 class Block(NamedTuple):

@@ -19,8 +19,7 @@ from msgspec import UNSET, structs
 from streamduel.connector import POLL_SECONDS, LogRecord, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConfigurationError
 from streamduel.stream import control_order, saved_state, snapshot, snapshot_reading
-from streamduel.stream.dedupe import WindowStart
-from streamduel.stream.recovery import Mark
+from streamduel.stream.dedupe import Mark, WindowStart
 from streamduel.stream.repairs import Action, Repair
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry

@@ -17,10 +17,9 @@ from msgspec import UNSET, UnsetType, structs
 from streamduel.checksum import seal
 from streamduel.records import Reason
 from streamduel.stream.control_order import ControlEntry
-from streamduel.stream.dedupe import WindowStart
+from streamduel.stream.dedupe import Mark, WindowStart
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.record_limits import RecordLimits
-from streamduel.stream.recovery import Mark
 from streamduel.stream.repairs import Repair
 from streamduel.stream.stream_time import ClockReset, ClockState
 
