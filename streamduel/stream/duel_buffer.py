@@ -12,7 +12,7 @@ from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import Duels
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, Coder
 from streamduel.stream.decisions import Decisions
-from streamduel.stream.tallies import DuelTallies, Outcomes
+from streamduel.stream.tallies import DuelCounts, Outcomes
 
 
 class DuelBuffer:
@@ -24,8 +24,8 @@ class DuelBuffer:
     Args:
         coder: what the codes mean.
         decisions: with the policy, and when a decision is due.
-        tallies: count the duels that the policy has learned.
-        outcomes: count the records that have become duels.
+        counts: of the duels that the policy has learned.
+        outcomes: of the records that have become duels.
 
     Attributes:
         codes: of the duels, see `Coder`.
@@ -33,13 +33,13 @@ class DuelBuffer:
         due: a decision is due when there are this many.
     """
 
-    __slots__ = ("_coder", "_decisions", "_outcomes", "_tallies", "codes", "counted", "due")
+    __slots__ = ("_coder", "_counts", "_decisions", "_outcomes", "codes", "counted", "due")
 
     def __init__(
-        self, coder: Coder, decisions: Decisions, tallies: DuelTallies, outcomes: Outcomes
+        self, coder: Coder, decisions: Decisions, counts: DuelCounts, outcomes: Outcomes
     ) -> None:
         self._coder, self._decisions = coder, decisions
-        self._tallies, self._outcomes = tallies, outcomes
+        self._counts, self._outcomes = counts, outcomes
         self.codes = array("q")
         self.counted = 0
         self.refresh_due()
@@ -73,7 +73,7 @@ class DuelBuffer:
             pair, outcome = divmod(code, OUTCOMES)
             first, second = divmod(pair, policy.n_arms)
             self._decisions.observe(first, second, FIRST_WINS[outcome])
-            self._tallies.learned(first, second, code)
+            self._counts.learned(first, second, code)
         else:
             self._learn_many(np.frombuffer(self.codes, np.int64))
             del self.codes[:]
@@ -84,7 +84,7 @@ class DuelBuffer:
         firsts, seconds, outcomes = self._coder.by_code
         duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
         self._decisions.learn(duels)
-        self._tallies.learned_many(duels)
+        self._counts.learned_many(duels)
 
     def learn_counts(self, event: Duels, first: int, second: int, ties: int) -> None:
         """Let the policy learn the buffered duels, and then those of a `duels` record.
@@ -97,12 +97,12 @@ class DuelBuffer:
         """
         self.learn()
         self._outcomes.accepted += 1
-        self._tallies.accepted_counts(event, first, second, ties)
+        self._counts.accepted_counts(event, first, second, ties)
         for first_wins, count in ((1.0, event.wins_a), (0.0, event.wins_b), (0.5, ties)):
             # A float64 cannot count more duels exactly.
             if 0 < count <= MAX_DUELS - self._decisions.policy.duels:
                 self._decisions.observe(first, second, first_wins, count)
-                self._tallies.learned_counts(first, second, first_wins, count)
+                self._counts.learned_counts(first, second, first_wins, count)
                 self._decisions.advance(count)
         self.refresh_due()
 

@@ -36,7 +36,7 @@ from streamduel.stream.impressions import Impressions
 from streamduel.stream.partition_context import WINDOWS_PER_HEARTBEAT, PartitionContext
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
-from streamduel.stream.tallies import DuelTallies, Outcomes, OutOfOrder
+from streamduel.stream.tallies import DuelCounts, Outcomes, OutOfOrder
 from streamduel.stream.timeline import Timeline
 
 
@@ -97,7 +97,7 @@ class Experiment:
         arms = saved.get("arms", settings.arms)
         self.roster = Roster(name, arms, saved.get("added"), saved.get("retired"))
         self.outcomes = msgspec.convert(saved.get("tallies", {}), Outcomes)
-        self.duels = DuelTallies(settings, len(self.roster.arms), state)
+        self.duels = DuelCounts(settings, len(self.roster.arms), state)
         window_ms, patterns = settings.join_window(context.join_window_ms), context.team_patterns
         self.attribution = Attribution(
             window_ms, context.window, name, context.memory, patterns, self.duels.segments_of

@@ -15,7 +15,7 @@ from streamduel.stream.examples import ExamplesState
 from streamduel.stream.plan import Plan
 from streamduel.stream.segments import SegmentsState
 from streamduel.stream.snapshot import canonical
-from streamduel.stream.tallies import ArmTallies, Count, Outcomes, OutOfOrder, TieRow
+from streamduel.stream.tallies import ArmCounts, Count, Outcomes, OutOfOrder, TieRow
 from streamduel.stream.timeline import TimelineState
 
 Arms = Annotated[list[str], Meta(min_length=2)]
@@ -82,7 +82,7 @@ class _State(msgspec.Struct):
     guardrails: _Guardrails
     renewal: _Renewal
     policy: _Policy
-    by_arm: ArmTallies
+    by_arm: ArmCounts
     tallies: Outcomes
     ties: Count
     trust: _Conformance

@@ -1,4 +1,4 @@
-"""Tallies of an experiment: records by outcome, clicks out of order, duels by arm and segment."""
+"""Counts of an experiment: records by outcome, clicks out of order, duels by arm and segment."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class OutOfOrder(msgspec.Struct):
         return {"disorder": counts} if any(counts.values()) else {}
 
 
-class ArmTallies(msgspec.Struct):
+class ArmCounts(msgspec.Struct):
     """The number of duels of each arm since the experiment began or was reset.
 
     A policy's own counts decrease when it forgets old duels, or when an arm retires and the duels
@@ -112,7 +112,7 @@ class ArmTallies(msgspec.Struct):
     fought: list[Count]
 
     @classmethod
-    def of(cls, n_arms: int) -> ArmTallies:
+    def of(cls, n_arms: int) -> ArmCounts:
         """No duels yet."""
         return cls([0] * n_arms, [0] * n_arms)
 
@@ -194,7 +194,7 @@ class PairTies:
         return rows
 
 
-class DuelTallies:
+class DuelCounts:
     """The duels of an experiment by arm, pair and segment, for people; no decision uses them.
 
     Args:
@@ -215,9 +215,9 @@ class DuelTallies:
         self, settings: ExperimentSettings, n_arms: int, state: Mapping[str, Any] | None
     ) -> None:
         saved = state or {}
-        self.by_arm = ArmTallies.of(n_arms)
+        self.by_arm = ArmCounts.of(n_arms)
         if state is not None:
-            self.by_arm = msgspec.convert(state["by_arm"], ArmTallies)
+            self.by_arm = msgspec.convert(state["by_arm"], ArmCounts)
         self.pair_ties = PairTies(n_arms, saved.get("pair_ties", ()))
         self.segments = Segments(settings.segments, n_arms, **saved.get("segments", {}))
         self.ties: int = saved.get("ties", 0)
@@ -288,7 +288,7 @@ class DuelTallies:
     def reset(self, settings: ExperimentSettings) -> None:
         """Forget all duels, but not the number of `ties`."""
         n_arms = len(self.by_arm.alone)
-        self.by_arm, self.pair_ties = ArmTallies.of(n_arms), PairTies(n_arms)
+        self.by_arm, self.pair_ties = ArmCounts.of(n_arms), PairTies(n_arms)
         self.segments = Segments(settings.segments, n_arms, self.segments.since)
 
     def state(self) -> dict[str, Any]:

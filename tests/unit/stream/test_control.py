@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamduel.stream.tallies import ArmTallies
+from streamduel.stream.tallies import ArmCounts
 from tests.unit.stream.folding import (
     CONTROL,
     DUEL,
@@ -328,7 +328,7 @@ def test_an_experiments_control_records_do_not_touch_another() -> None:
 
 
 def test_duels_against_retired_arms_stay_counted() -> None:
-    def by_arm(partition: Partition) -> ArmTallies:
+    def by_arm(partition: Partition) -> ArmCounts:
         partition.task.experiments["search"].buffer.learn()
         return partition.task.experiments["search"].duels.by_arm
 
