@@ -25,6 +25,12 @@ MAX_BITS: Final = 4096
 MAX_NEAREST: Final = 256
 """Characters of a name for which a close one is looked for: the search takes time in proportion."""
 
+FOLDED_AGAIN: Final = (
+    "the click log is then folded again from its beginning, with the same result if it is complete "
+    "and the configuration is the first one"
+)
+"""The end of a sentence that advises to start over without snapshots."""
+
 
 class StreamduelError(Exception):
     """Base class of all errors; the command line shows the message without a traceback."""

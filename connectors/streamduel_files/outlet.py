@@ -18,7 +18,7 @@ from msgspec import structs
 
 from streamduel.checksum import is_intact, is_sealed, seal
 from streamduel.connector import Failpoint, Message, PartitionCommit, Snapshot, no_failpoint
-from streamduel.errors import ConnectorError, SnapshotError
+from streamduel.errors import FOLDED_AGAIN, ConnectorError, SnapshotError
 
 ASSIGNMENTS: Final = "assignments.jsonl"
 DEAD_LETTERS: Final = "dead_letters.jsonl"
@@ -30,9 +30,8 @@ UNSEALED: Final = 2
 """The only older format that can be read; it has no checksum."""
 
 RESTORE: Final = (
-    "restore it from a backup, or move the snapshots and outputs away to start over: the click log "
-    "is then folded again from its beginning, with the same result if it is complete and the "
-    "configuration is the first one"
+    "restore it from a backup, or move the snapshots and outputs away to start "
+    f"over: {FOLDED_AGAIN}"
 )
 
 Length = Annotated[int, msgspec.Meta(ge=0)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafka import TopicPartition, errors
 
 from streamduel.connector import LogRecord, Message, Snapshot
-from streamduel.errors import ConnectorError, SnapshotError
+from streamduel.errors import FOLDED_AGAIN, ConnectorError, SnapshotError
 from streamduel.records import Rejected
 from streamduel_kafka.client import Consumer, ConsumerOptions
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start, reason
@@ -38,9 +38,8 @@ MAX_DIGITS = 19
 
 
 RESTORE = (
-    "restore it from a backup, or start over with a new group and a new topic for the snapshots: "
-    "the click log is then folded again from its beginning, with the same result if it is complete "
-    "and the configuration is the first one"
+    "restore it from a backup, or start over with a new group and a new topic for the "
+    f"snapshots: {FOLDED_AGAIN}"
 )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from streamduel.checksum import is_intact, is_sealed, unsealed
 from streamduel.connector import Archive, Snapshot
-from streamduel.errors import SnapshotError, StreamduelError, shortened
+from streamduel.errors import FOLDED_AGAIN, SnapshotError, StreamduelError, shortened
 from streamduel.stream.snapshot import (
     EXPERIMENT_PREFIX,
     EXPERIMENTS_ENTRY,
@@ -25,8 +25,7 @@ from streamduel.stream.snapshot import (
 
 START_OVER: Final = (
     "restore the snapshots from a backup, or start over with new snapshots (on Kafka also with a "
-    "new group): the click log is then folded again from its beginning, with the same result if "
-    "it is complete and the configuration is the first one"
+    f"new group): {FOLDED_AGAIN}"
 )
 
 MAX_INTEGER: Final = 2**63 - 1
