@@ -202,3 +202,14 @@ CREATE MACRO pattern_of(teams, clicks, chances) AS array_to_string(
      || coalesce(':' || translate(c.action, chr(31), ''), '') for c in in_time(clicks)],
     chr(31)
 );
+
+-- The segments of a record: the fields of an object, the first 64, in their order; or a text, which
+-- is of the kind `segment`. Of a field that is there twice, the first value counts.
+CREATE MACRO segments_of(t) AS CASE
+    WHEN NOT starts_with(t, '{') THEN [{'kind': 'segment', 'name': t, 'place': 1}]
+    WHEN json_valid(t) THEN [
+        {'kind': k,
+         'name': json_extract_string(t, '/' || replace(replace(k, '~', '~0'), '/', '~1')),
+         'place': i}
+        for k, i in json_keys(t)[:64] if list_position(json_keys(t), k) = i]
+END;

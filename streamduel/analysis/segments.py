@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import structs
 
 from streamduel.analysis.counting import Part, Rules, count
-from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.engine import Engine
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.report import Finding
 from streamduel.errors import readable
@@ -20,66 +19,43 @@ from streamduel.records import MAX_NAME, MAX_SEGMENTS
 MAX_VALUES: Final = 20
 """Segments of one kind that are analyzed, the largest: each lowers the others' confidence."""
 
-MAX_TEXTS: Final = 10_000
-"""Different texts that are read, the most frequent."""
-
-UNNAMED: Final = "segment"
-"""The kind of segments that are a string."""
-
 Segment = tuple[str, str]
 """The kind of a segment, and its name."""
 
 
 def find_segments(engine: Engine) -> list[Segment]:
-    """Make the view `by_segment`, and return its segments by their number."""
-    rows = engine.rows(
-        "SELECT segment, sum(n) AS n FROM duels WHERE segment IS NOT NULL GROUP BY segment"
-        f" ORDER BY n DESC, segment LIMIT {MAX_TEXTS}"
-    )
-    texts = {text: read_segment(text) for text, _ in rows}
-    duels, kinds = Counter[Segment](), Counter[str]()
-    for text, n in rows:
-        for segment in texts[text]:
-            duels[segment] += int(n)
-            kinds[segment[0]] += int(n)
-    segments = [
-        segment
-        for kind, _ in kinds.most_common(MAX_SEGMENTS)
-        for segment in [each for each, _ in duels.most_common() if each[0] == kind][:MAX_VALUES]
-    ]
-    numbers = {segment: number for number, segment in enumerate(segments)}
-    path = engine.folder / "segments.jsonl"
-    with path.open("wb") as file:
-        for text, of_text in texts.items():
-            for segment in of_text:
-                if segment in numbers:
-                    line = {"segment": text, "number": numbers[segment]}
-                    file.write(msgspec.json.encode(line) + b"\n")
-    if segments:
-        engine.rows(
-            "CREATE VIEW by_segment AS SELECT s.*, m.number FROM scored AS s JOIN read_json("
-            f"{quoted(str(path))}, format = 'newline_delimited', columns = {{'segment': 'VARCHAR',"
-            " 'number': 'INTEGER'}) AS m ON m.segment = s.segment"
-        )
-    return segments
+    """Make the view `by_segment`, and return its segments by their number.
 
-
-def read_segment(text: str) -> list[Segment]:
-    """The segments of a record, from the text of its field.
-
-    >>> read_segment('{"device": "phone", "class": null}'), read_segment("phone")
-    ([('device', 'phone')], [('segment', 'phone')])
+    Each text of the field `segment` is read once; a log may have as many texts as duels.
     """
-    if text.startswith("{"):
-        try:
-            found = msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            found = {}
-        pairs = [(kind, str(name)) for kind, name in found.items() if name is not None]
-    else:
-        pairs = [(UNNAMED, text)]
-    fitting = [pair for pair in pairs if pair[1] and max(map(len, pair)) <= MAX_NAME]
-    return fitting[:MAX_SEGMENTS]
+    engine.run(
+        "looking for segments",
+        "CREATE TABLE named_segments AS SELECT text, n, s.kind, s.name, s.place FROM ("
+        "SELECT text, n, unnest(segments_of(text)) AS s FROM (SELECT segment AS text, sum(n) AS n"
+        " FROM duels WHERE segment IS NOT NULL GROUP BY segment))"
+        f" WHERE len(s.name) BETWEEN 1 AND {MAX_NAME} AND len(s.kind) <= {MAX_NAME}",
+    )
+    engine.run(
+        "ranking segments",
+        f"""
+        CREATE TABLE largest_segments AS
+        WITH kinds AS (
+            SELECT kind, row_number() OVER (ORDER BY sum(n) DESC, min(place), kind) AS of_kind
+            FROM named_segments GROUP BY kind QUALIFY of_kind <= {MAX_SEGMENTS}
+        ), sizes AS (
+            SELECT of_kind, kind, name,
+                row_number() OVER (PARTITION BY kind ORDER BY sum(n) DESC, name) AS of_name
+            FROM named_segments JOIN kinds USING (kind) GROUP BY of_kind, kind, name
+            QUALIFY of_name <= {MAX_VALUES}
+        )
+        SELECT kind, name, row_number() OVER (ORDER BY of_kind, of_name) - 1 AS number FROM sizes;
+        CREATE TABLE numbered_segments AS
+        SELECT text, number FROM named_segments JOIN largest_segments USING (kind, name);
+        CREATE VIEW by_segment AS
+        SELECT s.*, m.number FROM scored AS s JOIN numbered_segments AS m ON m.text = s.segment
+        """,
+    )
+    return engine.rows("SELECT kind, name FROM largest_segments ORDER BY number")
 
 
 def judge_segments(

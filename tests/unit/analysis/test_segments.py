@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import duckdb
+import pytest
+
+from streamduel.analysis.engine import Engine
 from streamduel.analysis.wording import verdict
 from tests.unit.analysis.exports import Row, json_lines, lists, only
 
@@ -60,6 +65,51 @@ def test_many_segments_are_bounded(tmp_path: Path) -> None:
     found = only(json_lines(tmp_path / "x.json", rows), columns=["segment=segment"])
 
     assert len(found.segments["segment"]) == 20
+
+
+def test_every_duel_counts_whatever_the_other_kinds_of_its_segments(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    with duckdb.connect() as connection:  # phones prefer ltr, but in frequent categories bm25
+        connection.execute(
+            "COPY (SELECT 'ltr' AS a, 'bm25' AS b, CASE WHEN n < 12000 THEN 'b' ELSE 'a' END AS"
+            " winner, 'phone' AS device, CASE WHEN n < 12000 THEN n // 2 ELSE n END AS category"
+            f" FROM range(30000) AS t(n)) TO '{path}'"
+        )
+    found = only(path).segments
+
+    phone = found["device"]["phone"]
+    assert (phone.champion, phone.duels) == ("ltr", 30_000)
+    assert list(found["category"])[:2] == ["0", "1"]
+    assert {each.duels for each in found["category"].values()} == {2}
+
+
+def test_only_the_most_frequent_kinds_count_and_the_first_among_equals(tmp_path: Path) -> None:
+    kinds = [f"kind {number}" for number in range(9, 0, -1)]
+    rows = [
+        {**row, **{kind: "x" for kind in kinds if kind != "kind 6" or number}}
+        for number, row in enumerate(lists(100))
+    ]
+    columns = [f"segment={kind}" for kind in kinds]
+    found = only(json_lines(tmp_path / "x.json", rows), columns=columns)
+    assert list(found.segments) == [kind for kind in kinds if kind != "kind 6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("phone", [("segment", "phone")]),
+        ('{"device": "phone", "class": null}', [("device", "phone"), ("class", None)]),
+        (r'{"a/b": "x", "c~0\"d": "\u00e9", "": "y"}', [("a/b", "x"), ('c~0"d', "é"), ("", "y")]),
+        ('{"device": "phone", "n": 1.5, "device": "tablet"}', [("device", "phone"), ("n", "1.5")]),
+        ("{}", []),
+        ("{phone", None),
+        (json.dumps({f"k{n}": "x" for n in range(100)}), [(f"k{n}", "x") for n in range(64)]),
+    ],
+)
+def test_segments_of_a_record(text: str, found: list[tuple[str, str]] | None) -> None:
+    with Engine() as engine:
+        (segments,) = engine.rows("SELECT segments_of(?)", [text])[0]
+    assert found == (segments and [(each["kind"], each["name"]) for each in segments])
 
 
 def test_arms_served_alone_are_no_duels_of_a_segment(tmp_path: Path) -> None:
