@@ -175,8 +175,9 @@ def _ties(engine: Engine, facts: Facts) -> list[Check]:
 
 
 def _duplicates(engine: Engine, facts: Facts) -> Check:
-    duplicates = facts.tallies["duplicate"]
-    total = sum(facts.tallies.values())
+    opened = _opened_again(engine, facts.experiment)
+    duplicates = facts.tallies["duplicate"] - opened
+    total = sum(facts.tallies.values()) - opened
     share = duplicates / max(1, total)
     (without_id,) = engine.rows(
         "SELECT count(*) FROM events AS e LEFT JOIN clicks AS c ON c.row = e.rowid"
@@ -202,6 +203,16 @@ def _duplicates(engine: Engine, facts: Facts) -> Check:
     if share > SERIOUS:
         return Check("duplicates", "warning", f"{sentence} {advice}")
     return Check("duplicates", "fine", sentence)
+
+
+def _opened_again(engine: Engine, experiment: str) -> int:
+    """The duplicates that no row repeats: each event that names a side opens its impression."""
+    ((opened,),) = engine.rows(
+        "SELECT count(*) FROM duplicates AS d JOIN events AS e ON e.rowid = d.row"
+        " ANTI JOIN rare_arms AS r ON r.experiment = e.experiment AND r.arm IN (e.a, e.b)"
+        f" WHERE e.kind = 'impression' AND e.is_sides AND e.experiment = {quoted(experiment)}"
+    )
+    return int(opened)
 
 
 def _repeated(engine: Engine, experiment: str, records: int) -> int:

@@ -112,6 +112,20 @@ def test_events_of_ubi_may_name_the_sides(tmp_path: Path) -> None:
     assert "first_click" in found.credits  # the order is
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_events_that_open_their_impression_again_repeat_no_id(tmp_path: Path, times: int) -> None:
+    _, events = ubi(ROWS, by_event=True)
+    shown = [{**event, "action_name": "impression"} for event in events]
+    found = only(json_lines(tmp_path / "ubi.ndjson", [*shown, *events * times]))
+
+    n = len(events)
+    assert (found.tallies["accepted"], found.tallies["duplicate"]) == (2 * n, (2 * times - 1) * n)
+    (check,) = [each for each in found.checks if each.name == "duplicates"]
+    assert check.verdict == ("fine" if times == 1 else "warning")
+    repeated, total = (times - 1) * n, (times + 1) * n
+    assert check.sentence.startswith(f"{repeated:,} of {total:,} records repeat an id")
+
+
 def test_responses_of_solr_are_read(tmp_path: Path) -> None:
     lines: list[Row] = []
     for row in ROWS:
