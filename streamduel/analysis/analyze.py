@@ -107,6 +107,7 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
         arms = _arms(engine, request.experiment, ignored)
         functions = crediting.fit(engine, functions, request.credit)
         crediting.credit(engine, functions)
+        crediting.check_weights(engine, request.weights)
         found = _findings(engine, request, arms, list(functions), ignored)
         return msgspec.structs.replace(found, empty_files=empty)
 
@@ -130,7 +131,7 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> tuple[Counter[str
     for kind in ("ubi", "solr"):
         exports = [each for each in sources if each.kind == kind]
         if exports:
-            translated, without_duel = translate(engine, exports, chosen)
+            translated, without_duel = translate(engine, exports, chosen, request.weights)
             sources = [*(each for each in sources if each.kind != kind), translated]
             ignored += without_duel
     for each in sources:

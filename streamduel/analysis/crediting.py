@@ -8,11 +8,11 @@ project's own credit functions, in Python, take no time.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, listed
 from streamduel.interleaving.credit import CREDITS, Click, Credit, Shown, create
 
 CREDITED_AT_ONCE: Final = 10_000
@@ -103,6 +103,35 @@ def credit(engine: Engine, by_name: Mapping[str, Credit]) -> None:
         f"CREATE TABLE credited AS SELECT * FROM read_csv({quoted(str(path))}, header = false,"
         f" columns = {{'id': 'INTEGER', {columns}}})",
     )
+
+
+def check_weights(engine: Engine, weights: Collection[str]) -> None:
+    """Let the checks say that no click has an action with a weight, which may be misspelt.
+
+    Args:
+        engine: with the tables `lists` and `readings`.
+        weights: the actions.
+    """
+    if not weights:
+        return
+    actions = engine.keep(
+        "counting actions",
+        "SELECT coalesce(click.action, 'click') AS action, count(*) AS n"
+        " FROM (SELECT unnest(clicks) AS click FROM lists) GROUP BY 1",
+    )
+    named = f"SELECT action FROM {actions} WHERE action IN ({', '.join(map(quoted, weights))})"
+    found = {action for (action,) in engine.rows(named)}
+    missing = [action for action in weights if action not in found]
+    if missing:
+        frequent = engine.rows(f"SELECT action FROM {actions} ORDER BY n DESC, action LIMIT 11")
+        there = listed([action for (action,) in frequent], "'")
+        engine.rows(
+            "INSERT INTO readings VALUES ('weights', 'warning', ?)",
+            [
+                f"Of the actions of --weight, no click has {listed(missing, chr(39))};"
+                f" {f'clicks have {there}' if there else 'the log has no clicks'}."
+            ],
+        )
 
 
 def credit_pattern(pattern: str, used: Sequence[Credit]) -> list[int]:

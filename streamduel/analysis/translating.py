@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -41,7 +41,7 @@ UBI_NAMES: Final = {"impression": "query", "rank": "ordinal"}
 
 
 def translate(
-    engine: Engine, sources: Sequence[Source], chosen: Chosen
+    engine: Engine, sources: Sequence[Source], chosen: Chosen, weighted: Iterable[str]
 ) -> tuple[Source, Counter[str]]:
     """Translate all exports of one program.
 
@@ -49,16 +49,20 @@ def translate(
         engine: for reading, and with the folder of the temporary file.
         sources: its tables: queries and events may be apart.
         chosen: paths that the user gave.
+        weighted: actions that count as clicks, too.
 
     Returns:
         streamduel's own records, and the number of ignored rows by reason.
     """
     kind = sources[0].kind
-    settings: FormatSettings = SolrSettings()
-    sides_only = False
+    settings: UbiSettings | SolrSettings
+    sides_only, more = False, {action: action for action in weighted}
     if kind == "ubi":
-        settings = _ubi(engine, sources, chosen)
+        settings = _ubi(engine, sources, chosen, more)
         sides_only = settings.sides == "events"
+    else:
+        settings = SolrSettings()
+        settings = settings.model_copy(update={"clicks": settings.clicks | more})
     translator = _Translator(settings, chosen)
     path = engine.folder / f"translated-{kind}.jsonl"
     with path.open("wb") as file:
@@ -199,8 +203,10 @@ class _Translator:
         return values or None
 
 
-def _ubi(engine: Engine, sources: Sequence[Source], chosen: Chosen) -> UbiSettings:
-    """The settings for UBI: where the sides are, and the paths that the user gave."""
+def _ubi(
+    engine: Engine, sources: Sequence[Source], chosen: Chosen, more: dict[str, str]
+) -> UbiSettings:
+    """The settings for UBI: where the sides are, more clicks, and the paths that the user gave."""
     fields = {
         UBI_NAMES.get(field, field): path
         for field, path in chosen.columns.items()
@@ -213,6 +219,7 @@ def _ubi(engine: Engine, sources: Sequence[Source], chosen: Chosen) -> UbiSettin
             f"--map must name fields of UBI: {', '.join(UbiSettings().fields.model_dump())} (found "
             f"{', '.join(fields)})."
         ) from error
+    settings = settings.model_copy(update={"clicks": settings.clicks | more})
     rows = [row for source in sources for row in _events(engine, source, '"action_name"')]
     queries = [row for source in sources for row in source.sample]
     if any(look_up(_inner(row), settings.fields.teams).value is not None for row in queries):

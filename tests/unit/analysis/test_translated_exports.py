@@ -139,6 +139,37 @@ def test_responses_of_solr_are_read(tmp_path: Path) -> None:
     check(only(json_lines(tmp_path / "solr.json", lines)))
 
 
+WEIGHTED = {"credit": "weighted", "weights": {"click": 1, "cart": 3}}
+
+
+def test_events_of_ubi_with_a_weighted_action_are_clicks(tmp_path: Path) -> None:
+    queries, events = ubi(ROWS)
+    carts = [{**event, "action_name": "cart"} for event in events]
+    found = only(json_lines(tmp_path / "x.ndjson", [*queries, *carts]), **WEIGHTED)
+    check(found)
+    (told,) = [each for each in found.checks if each.name == "weights"]
+    assert told.verdict == "warning"
+    assert told.sentence == "Of the actions of --weight, no click has 'click'; clicks have 'cart'."
+
+    both = only(json_lines(tmp_path / "y.ndjson", [*queries, *events, *carts]), **WEIGHTED)
+    check(both)
+    assert both.tallies["accepted"] == len([*queries, *events, *carts])
+    assert not [each for each in both.checks if each.name == "weights"]
+
+
+def test_clicks_of_solr_with_a_weighted_action_count(tmp_path: Path) -> None:
+    lines: list[Row] = []
+    for row in ROWS:
+        docs = [{"id": f"d{rank}", "[interleaving]": row[team]}
+                for rank, team in enumerate(row["teams"])]  # fmt: skip
+        lines.append({"type": "response", "query_id": row["id"], "ts": row["ts"], "docs": docs})
+        lines += [
+            {"type": "click", "action": "cart", "query_id": row["id"], "doc": f"d{rank}",
+             "ts": row["ts"] + 9} for rank in row["clicks"]
+        ]  # fmt: skip
+    check(only(json_lines(tmp_path / "solr.json", lines), **WEIGHTED))
+
+
 def by_ordinal(rows: list[Row], first: int) -> list[Row]:
     """An export of UBI whose clicks name their documents by ordinals from `first`."""
     queries, events = ubi(rows)

@@ -1,0 +1,36 @@
+"""Weights of actions that no click has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analysis.exports import ROWS, Row, json_lines, only
+
+
+@pytest.mark.parametrize(
+    ("clicks", "there"),
+    [
+        (lambda row: [{"rank": rank, "action": "cart"} for rank in row["clicks"]],
+         "clicks have 'cart'"),
+        (lambda row: row["clicks"], "clicks have 'click'"),
+        (lambda _: [], "the log has no clicks"),
+    ],
+)  # fmt: skip
+def test_a_weighted_action_of_no_click_is_told(
+    clicks: Callable[[Row], object], there: str, tmp_path: Path
+) -> None:
+    rows = [
+        {**row, "type": "interleaving", "experiment": "search", "clicks": clicks(row)}
+        for row in ROWS
+    ]
+    log = json_lines(tmp_path / "x.jsonl", rows)
+    found = only(log, credit="weighted", weights={"crat": 3, "cart": 1, "click": 1})
+    (told,) = [each for each in found.checks if each.name == "weights"]
+    missing = [each for each in ("crat", "cart", "click") if f"'{each}'" not in there]
+    assert told.verdict == "warning"
+    assert told.sentence == (
+        f"Of the actions of --weight, no click has {', '.join(map(repr, missing))}; {there}."
+    )
