@@ -145,11 +145,16 @@ class FormatSettings(Section):
 
 
 def pair_in(arms: Sequence[str | None]) -> tuple[str, str]:
-    """The first two arms whose documents a list shows; Ignored if its opponent is unknown."""
+    """The first two arms whose documents a list shows; Ignored if its opponent is unknown.
+
+    They are sorted by name: if the arm of the first rank were always side a, the coins that decide
+    turns would look unfair.
+    """
     found = list(dict.fromkeys(arm for arm in arms if arm is not None))
     if len(found) < 2:
         raise Ignored("list of one side")
-    return found[0], found[1]
+    first, second = sorted(found[:2])
+    return first, second
 
 
 def side(label: str | None, pair: tuple[str, str], where: str) -> Side | None:

@@ -82,7 +82,7 @@ class SolrSettings(FormatSettings):
         >>> translate(b'{"type": "response", "query_id": "q-1", "docs": ['
         ...           b'{"id": "d3", "[interleaving]": "ltr"},'
         ...           b'{"id": "d1", "[interleaving]": "_OriginalRanking_"}]}')
-        [Impression(id='q-1', experiment='search', a='ltr', b='_OriginalRanking_', teams=['a', 'b'],
+        [Impression(id='q-1', experiment='search', a='_OriginalRanking_', b='ltr', teams=['b', 'a'],
                     docs=['d3', 'd1'])]
         """
         record = reading.read_object(value)

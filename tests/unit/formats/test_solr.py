@@ -88,6 +88,12 @@ def test_a_single_model_is_a_duel_without_winner() -> None:
         assert SOLR(text(RESPONSE, **said)) == [Duel("q-1", "search", "ltr-v1", "ltr-v1", None, TS)]
 
 
+def test_labels_alone_are_a_pair_sorted_by_name() -> None:
+    for docs, sides in ((DOCS, ["a", "b", "b"]), (DOCS[::-1], ["b", "b", "a"])):
+        event = only(SOLR(text(RESPONSE, docs=docs, rq=...)))
+        assert (event.a, event.b, event.teams) == ("bm25", "ltr-v1", sides)
+
+
 def test_the_opponent_of_a_single_label_must_be_known() -> None:
     one = text(RESPONSE, docs=[DOCS[1], DOCS[2]], rq=...)
     assert verdict(SOLR, one) == "ignored: list of one side"
