@@ -75,6 +75,11 @@ class FormatSettings(Section):
     most_entries: ClassVar[int] = MAX_ENTRIES
     """The most ranks of a list."""
 
+    @property
+    def tells_ranks(self) -> bool:
+        """Whether impressions have the teams of the ranks that were shown."""
+        return True
+
     def limited(self, max_ranks: int) -> Self:
         """These settings, which refuse lists with more ranks (`limits.max_ranks`)."""
         self.__dict__["most_entries"] = max_ranks  # a private attribute takes microseconds to read

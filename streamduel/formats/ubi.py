@@ -115,6 +115,11 @@ class UbiSettings(FormatSettings):
     )
     fields: UbiFields = UbiFields()
 
+    @property
+    @override
+    def tells_ranks(self) -> bool:
+        return self.sides == "query"
+
     @override
     def translate(self, value: bytes) -> list[InputEvent]:
         """Translate queries and events, in any order in one click log.

@@ -21,7 +21,8 @@ class Impressions(NamedTuple):
             and what its opponents got.
         named: those that name a client.
         per_client: how many of these the client of one has, on average.
-        judged: those since the last `reset`, which `coins` are of.
+        judged: those since the last `reset`, which `coins` are of; 0 if the click log does not tell
+            which side each rank was of.
     """
 
     shown: int

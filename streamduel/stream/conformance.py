@@ -47,6 +47,7 @@ class Conformance:
         patterns: of the partition.
         state: a former `state()`; None for a new experiment.
         unjudged: a former `unjudged`; None without a reset.
+        tells_ranks: whether the teams of impressions are those of the ranks that were shown.
 
     Attributes:
         unassigned: impressions of a pair that was not assigned.
@@ -59,6 +60,7 @@ class Conformance:
         "_patterns",
         "_pruned_at",
         "_sides",
+        "_tells_ranks",
         "_unjudged_arms",
         "_unjudged_sides",
         "unassigned",
@@ -69,8 +71,10 @@ class Conformance:
         patterns: TeamPatterns,
         state: Mapping[str, Any] | None,
         unjudged: Mapping[str, Any] | None = None,
+        *,
+        tells_ranks: bool = True,
     ) -> None:
-        self._patterns = patterns
+        self._patterns, self._tells_ranks = patterns, tells_ranks
         self._pairs: dict[tuple[str, str], list[int]] = {}  # since the last `_settle`
         saved = state or {}
         self.unassigned: int = saved.get("unassigned", 0)
@@ -163,8 +167,8 @@ class Conformance:
 
     @property
     def judged(self) -> int:
-        """The number of impressions since the last reset, which `coins` are of."""
-        return self.impressions - self._unjudged_sides[_SHOWN]
+        """The number of impressions since the last reset, which `coins` are of; 0 without ranks."""
+        return self.impressions - self._unjudged_sides[_SHOWN] if self._tells_ranks else 0
 
     @property
     def ranks(self) -> tuple[int, int]:

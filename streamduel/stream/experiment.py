@@ -106,7 +106,7 @@ class Experiment:
         if state is None:  # else a restart re-reads clicks that are counted already
             self.attribution.out_of_order = self.out_of_order
         self.timeline = Timeline(saved.get("timeline"))
-        self.impressions = Impressions(settings, patterns, state)
+        self.impressions = Impressions(settings, context, state)
         self.decisions = Decisions(name, settings, context.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, context.limits)
         self.buffer = DuelBuffer(self.coder, self.decisions, self.duels, self.outcomes)

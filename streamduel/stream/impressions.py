@@ -10,7 +10,7 @@ from streamduel.records import Impression, Interleaving
 from streamduel.stream.client_sketch import ClientSketch
 from streamduel.stream.conformance import Conformance
 from streamduel.stream.examples import Examples
-from streamduel.stream.team_patterns import TeamPatterns
+from streamduel.stream.partition_context import PartitionContext
 
 
 class Impressions:
@@ -18,7 +18,7 @@ class Impressions:
 
     Args:
         settings: of the experiment.
-        patterns: the team patterns of the partition.
+        context: of the partition.
         state: a former `state()`; None for a new experiment.
 
     Attributes:
@@ -30,10 +30,18 @@ class Impressions:
     __slots__ = ("clients", "conformance", "examples")
 
     def __init__(
-        self, settings: ExperimentSettings, patterns: TeamPatterns, state: Mapping[str, Any] | None
+        self,
+        settings: ExperimentSettings,
+        context: PartitionContext,
+        state: Mapping[str, Any] | None,
     ) -> None:
         saved = state or {}
-        self.conformance = Conformance(patterns, saved.get("trust"), saved.get("unjudged"))
+        self.conformance = Conformance(
+            context.team_patterns,
+            saved.get("trust"),
+            saved.get("unjudged"),
+            tells_ranks=context.tells_ranks,
+        )
         self.clients = ClientSketch(saved.get("clients"))
         self.examples = Examples(settings.examples, saved.get("examples"))
 

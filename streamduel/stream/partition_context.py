@@ -32,6 +32,7 @@ class PartitionContext:
         limits: bounds of a record.
         heartbeat: called from time to time while one record causes much work, so that the process
             keeps the partition.
+        tells_ranks: whether the click log tells which side each rank was of.
         memory: of open impressions and pending clicks.
         client_duels: duels of clients in the dedupe window.
         team_patterns: those that impressions have in common.
@@ -44,6 +45,7 @@ class PartitionContext:
     outputs: OutputBuffer
     limits: LimitSettings
     heartbeat: Callable[[], None]
+    tells_ranks: bool = True
     memory: OpenMemory = field(init=False)
     client_duels: ClientDuels = field(init=False)
     team_patterns: TeamPatterns = field(init=False, default_factory=TeamPatterns)

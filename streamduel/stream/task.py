@@ -80,6 +80,7 @@ class PartitionTask:
             self._outputs,
             config.limits,
             heartbeat,
+            config.log_format is None or config.log_format.tells_ranks,
         )
         self.experiments: dict[str, Experiment] = {}
         self._valid: dict[str, Experiment] = {}
@@ -87,11 +88,8 @@ class PartitionTask:
         self._router = Router(config, log, partition, self._valid)
         self.clock = StreamClock(config.time.max_advance_ms)
         self._fold = Fold(self._router, self._valid, self._context, self.clock)
-        self._new: dict[str, ExperimentSettings] = {
-            name: settings
-            for name, settings in config.experiments.items()
-            if self._router.is_here(name)
-        }
+        here = self._router.is_here
+        self._new = {name: its for name, its in config.experiments.items() if here(name)}
         self._config = config
         self._resets: list[ClockReset] = []
         self._limits = record_limits.continued(UNSET, config.limits, 0)

@@ -105,7 +105,9 @@ def _fair_interleaving(view: ExperimentView) -> Check:
     title, judged = "Services interleave fairly", view.impressions.judged
     if not judged:
         return Check(
-            title, "unknown", "No interleaved impressions; credited duels cannot be checked."
+            title,
+            "unknown",
+            "No impressions with the side of each rank, so this cannot be checked.",
         )
     if view.team_mismatch > UNFAIR:
         return Check(

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from streamduel.config import Config
 from streamduel.errors import SnapshotError
+from streamduel.monitoring.view_parts import Impressions
+from streamduel.stream.alarms import alarms
 from streamduel.stream.routing import MAX_REASONS
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
@@ -122,3 +124,22 @@ def test_the_number_of_counted_reasons_is_limited() -> None:
 def test_a_tombstone_is_a_dead_letter() -> None:
     task = task_of(config(), [Record(0, None, START)])
     assert task.dead_letters == {"invalid_record": 1}
+
+
+@pytest.mark.parametrize(("sides", "judged"), [("events", 0), ("query", 200)])
+def test_only_logs_that_tell_the_ranks_show_unfair_services(sides: str, judged: int) -> None:
+    log = []
+    for number in range(200):
+        event = {"action_name": "impression", "event_attributes": {"search_config": "bm25"}}
+        query = {"query_attributes": {"teams": ["bm25", "ltr-v1"]}}
+        record = {"query_id": f"q-{number}", **(event if sides == "events" else query)}
+        log.append(Record(number, encode(record), START + number))
+    made = config({**UBI, "sides": sides, "pair": ARMS[:2]})
+    task = task_of(made, log)
+    for each in (task, PartitionTask(made, LOG, 0, task.take_commit().entries)):
+        experiment = each.experiments["search"]
+        conformance, view = experiment.impressions.conformance, Impressions.of(experiment)
+        assert (conformance.impressions, view.shown) == (200, 200)
+        assert (conformance.judged, view.judged, bool(view.coins)) == (judged, judged, judged > 0)
+        unfair = "services do not interleave fairly" in alarms(experiment)
+        assert unfair == (sides == "query")
