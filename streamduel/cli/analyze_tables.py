@@ -14,7 +14,7 @@ from streamduel.analysis.segments import MAX_VALUES
 from streamduel.analysis.wording import doubt, from_ahead, verdict
 from streamduel.cli.app import GRADE_COLOURS
 from streamduel.errors import counted, readable
-from streamduel.preference.verdict import at_least
+from streamduel.preference.verdict import INTERVALS, at_least, some_include_half
 
 MAX_ROWS: Final = 20
 """Rows of a table; `--json` and `--csv` have all."""
@@ -50,7 +50,10 @@ def _parts(name: str, found: ExperimentAnalysis) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"{readable(name)}: {verdict(found)}", style=colour)]
     if doubted:
         parts.append(Text(doubted, style="bold red"))
-    parts += [_pairs(found), _sensitivity(found)]
+    parts.append(_pairs(found))
+    if found.champion is not None and some_include_half(found.champion, found.pairs):
+        parts.append(Text(INTERVALS, style="dim italic"))
+    parts.append(_sensitivity(found))
     parts += [_segments(kind, each) for kind, each in found.segments.items()]
     parts += [Text(each.sentence) for each in found.disagreements.values()]
     if found.checks:

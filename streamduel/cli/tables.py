@@ -11,7 +11,15 @@ from rich.table import Table
 
 from streamduel.cli.app import MAX_LINE
 from streamduel.errors import counted, readable
-from streamduel.preference.verdict import Interval, at_least, ends_within_margin, percent
+from streamduel.preference.verdict import (
+    INTERVALS,
+    LEVEL,
+    Interval,
+    at_least,
+    ends_within_margin,
+    percent,
+    some_include_half,
+)
 from streamduel.records import Reason
 from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.inspection import ExperimentReport, Report
@@ -33,6 +41,9 @@ def print_report(console: Console, report: Report) -> None:
         if (experiment.impressions_per_client or 0.0) > DEPENDENT:
             console.print(f"[yellow]{_dependent(experiment)}[/]", highlight=False, soft_wrap=True)
         console.print(_experiment_table(experiment))
+        sure = experiment.confidence >= LEVEL
+        if sure and some_include_half(str(experiment.champion), experiment.pairs):
+            console.print(INTERVALS, style="dim italic", highlight=False, soft_wrap=True)
         for kind in experiment.segments:
             console.print(_segments_table(experiment, kind))
             if found := experiment.disagreements.get(kind):

@@ -12,7 +12,7 @@ All are valid at any time, after every duel (`streamduel.preference.evidence`, `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor
@@ -37,6 +37,12 @@ from streamduel.preference.logarithm import ln
 LEVEL: Final = 0.95
 """The confidence at which a champion is called the winner, and that of intervals: the convention of
 statistics."""
+
+INTERVALS: Final = (
+    "The intervals hold for all pairs at once, which takes more evidence than the champion needs:"
+    " it can be sure while its intervals include 50 %."
+)
+"""Beside every table of intervals: else a sure champion looks undecided."""
 
 
 def percent(share: float) -> str:
@@ -93,6 +99,12 @@ class PairResult(msgspec.Struct, frozen=True):
     ties: int
     win_rate: float | None
     interval: tuple[float, float]
+
+
+def some_include_half(arm: str, pairs: Iterable[PairResult]) -> bool:
+    """Whether the interval of a pair of this arm includes 50 %."""
+    ends = (pair.interval for pair in pairs if arm in {pair.a, pair.b})
+    return any(low <= 0.5 <= high for low, high in ends)
 
 
 class Interval(NamedTuple):

@@ -16,7 +16,7 @@ from streamduel.analysis.report import Analysis, Day, ExperimentAnalysis
 from streamduel.analysis.segments import MAX_VALUES
 from streamduel.analysis.wording import doubt, from_ahead, verdict
 from streamduel.errors import readable
-from streamduel.preference.verdict import LEVEL, PairResult, at_least
+from streamduel.preference.verdict import INTERVALS, LEVEL, PairResult, at_least
 from streamduel.records import MAX_NOTE
 from streamduel.stream.examples import MAX_QUERY
 
@@ -101,6 +101,7 @@ def render(analysis: Analysis) -> str:
         style=style.read_text("utf-8"),
         version=streamduel.__version__,
         level=LEVEL,
+        about_intervals=INTERVALS,
         most_segments=MAX_VALUES,
         max_rows=MAX_ROWS,
         drawing=(WIDTH, HEIGHT),

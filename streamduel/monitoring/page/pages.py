@@ -35,6 +35,7 @@ from streamduel.monitoring.page.wording import (
     wait,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
+from streamduel.preference.verdict import INTERVALS
 from streamduel.stream.timeline import MAX_ALARMS, MAX_CHAMPIONS, MAX_MOMENTS
 
 PAGE_HEADERS: Final = {
@@ -103,6 +104,7 @@ class Pages:
             files={name: f"/static/{name}?v={file.version}" for name, file in self.files.items()},
             drawing=(curve.WIDTH, curve.HEIGHT),
             evidence_mark=EVIDENCE_MARK,
+            about_intervals=INTERVALS,
             max_moments=MAX_MOMENTS,
             max_champions=MAX_CHAMPIONS,
             max_alarms=MAX_ALARMS,

@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
+from streamduel.preference.verdict import INTERVALS
 from streamduel.testing import encode
-from tests.unit.cli.commands import configure, run
+from tests.unit.cli.commands import Streamduel, configure, run
 
 
 def answer(folder: Path, wins: dict[str, int], **settings: Any) -> str:
-    """The sentence above the table.
+    """The sentence above the table; see `shown`."""
+    return shown(folder, wins, **settings).splitlines()[0]
+
+
+def shown(folder: Path, wins: dict[str, int], **settings: Any) -> str:
+    """What `run` prints.
 
     Args:
         folder: for the service.
@@ -31,7 +37,7 @@ def answer(folder: Path, wins: dict[str, int], **settings: Any) -> str:
     )
     done = run(config, "--until-end")
     assert done.status == 0, done.err
-    return done.out.splitlines()[0]
+    return done.out
 
 
 @pytest.mark.parametrize("policy", ["top_two", "double_thompson"])
@@ -55,3 +61,21 @@ def test_no_arm_is_better_by_a_difference_that_matters(tmp_path: Path, confidenc
         if confidence == 0.8
         else "search: champion a, confidence 0.0 %, 50.0 % of the evidence for 95 %"
     )
+
+
+@pytest.mark.parametrize(
+    ("won", "sure", "says_so"), [(540, False, False), (558, True, True), (580, True, False)]
+)
+def test_a_sure_champion_may_have_intervals_that_include_half(
+    streamduel: Streamduel, tmp_path: Path, won: int, sure: bool, says_so: bool
+) -> None:
+    out = shown(tmp_path, {f"a{rival}": won for rival in "bcdef"})
+    assert ("confidence at least 9" in out) == sure
+    assert (INTERVALS in out) == says_so
+    log, page = tmp_path / "log.csv", tmp_path / "page.html"
+    rows = "".join(f"a,{rival},{won},{1000 - won}\n" for rival in "bcdef")
+    log.write_text(f"ranker_a,ranker_b,wins_a,wins_b\n{rows}")
+    out = streamduel("analyze", log, "--report", page).out
+    assert ("a wins with 9" in out) == sure
+    assert (INTERVALS in " ".join(out.split())) == says_so
+    assert INTERVALS in page.read_text()

@@ -17,6 +17,7 @@ from streamduel.monitoring.page import PAGE_HEADERS
 from streamduel.monitoring.page.pages import STATIC
 from streamduel.monitoring.page.wording import address
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
+from streamduel.preference.verdict import INTERVALS
 from tests.logs import POISON
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
 from tests.unit.monitoring.page.watched import counted
@@ -119,6 +120,7 @@ def test_the_overview_links_to_each_experiment(service: Service) -> None:
         shown = page(service.get(link))
         assert "Preference matrix" in shown.text
         assert "won 7.5 of 9 duels" in shown.text
+        assert INTERVALS in shown.text
 
 
 @pytest.mark.parametrize("policy", ["rucb", "double_thompson"])
