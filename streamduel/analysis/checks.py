@@ -296,19 +296,16 @@ def _position(engine: Engine, facts: Facts) -> Check:
     first = next((n for rank, n in rows if rank == 0), 0)
     plain, weighed = facts.credits.get("click_count"), facts.credits.get("position_debiased")
     sentence = f"{first / total:.0%} of {total:,} clicks are on the first rank."
-    if (
-        plain
-        and weighed
-        and plain.leader != weighed.leader
-        and max(plain.confidence, weighed.confidence) > 0  # else chance puts either ahead
-    ):
-        return Check(
-            name,
-            "warning",
-            f"{sentence} Weighing clicks by their rank puts {readable(str(weighed.leader))} ahead"
-            f" instead of {readable(str(plain.leader))}.",
-        )
-    return Check(name, "fine", f"{sentence} Weighing clicks by their rank changes no result.")
+    if plain is None or weighed is None:
+        return Check(name, "fine", sentence)
+    if plain.champion == weighed.champion:
+        same = "is undecided, too" if plain.champion is None else "has the same champion"
+        return Check(name, "fine", f"{sentence} Weighing clicks by their rank {same}.")
+    now, before = (
+        "undecided" if arm is None else readable(arm) for arm in (weighed.champion, plain.champion)
+    )
+    changed = f"Weighing clicks by their rank changes the champion: {now} instead of {before}."
+    return Check(name, "warning", f"{sentence} {changed}")
 
 
 def _credit(facts: Facts) -> Check:

@@ -287,3 +287,41 @@ def test_position_bias_is_reported_if_there_is_evidence(
     assert found.credits["position_debiased"].leader == "ltr"
     (position,) = [each for each in found.checks if each.name == "position bias"]
     assert position.verdict == verdict
+
+
+FOR_BM25 = {"teams": [*"aabbababab"], "clicks": [0, 1]}
+FOR_LTR = {**FOR_BM25, "clicks": [9]}
+BIASED = {**FOR_BM25, "clicks": [0, 1, 9]}
+"""For bm25, and for ltr if clicks are weighed."""
+
+
+@pytest.mark.parametrize(
+    ("lists", "verdict", "says"),
+    [
+        ([BIASED], "fine", "is undecided, too."),
+        ([FOR_BM25] * 200, "fine", "has the same champion."),
+        ([BIASED] * 200, "warning", "changes the champion: ltr instead of bm25."),
+        ([BIASED] * 40 + [FOR_BM25] * 40, "warning",
+         "changes the champion: undecided instead of bm25."),
+        ([BIASED] * 40 + [FOR_LTR] * 40, "warning",
+         "changes the champion: ltr instead of undecided."),
+    ],
+)  # fmt: skip
+def test_position_bias_compares_champions(
+    lists: list[Row], verdict: str, says: str, tmp_path: Path
+) -> None:
+    rows = [{"id": f"q{n}", "a": "bm25", "b": "ltr", **row} for n, row in enumerate(lists)]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    (position,) = [each for each in found.checks if each.name == "position bias"]
+    assert position.verdict == verdict
+    assert position.sentence.endswith(f" rank. Weighing clicks by their rank {says}")
+
+
+def test_position_bias_claims_nothing_where_clicks_are_not_weighed(tmp_path: Path) -> None:
+    counts = tmp_path / "y.csv"  # of each side, without ranks
+    counts.write_text("id,ranker_a,ranker_b,clicks_a,clicks_b\nx1,bm25,ltr,1,0\nx2,bm25,ltr,0,2\n")
+    found = only(json_lines(tmp_path / "x.json", ROWS), counts)
+    assert "position_debiased" not in found.credits
+    (position,) = [each for each in found.checks if each.name == "position bias"]
+    assert position.verdict == "fine"
+    assert position.sentence.endswith(" clicks are on the first rank.")
