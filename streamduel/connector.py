@@ -241,14 +241,22 @@ class Source(Protocol):
 class ControlledSource(Source, Protocol):
     """A source of a connector whose settings have the key `control_topic`, with that key set.
 
-    It delivers a `ControlMarker` wherever the click log has a marker of its own. It has caught up
-    when also the control records that existed at the time of `seek` were delivered.
+    It delivers a `ControlMarker` wherever the click log has a marker of its own that counts. It has
+    caught up when also the control records that existed at the time of `seek` were delivered.
     """
 
-    def seek_control(self, partition: int, offset: int) -> str | None:
+    def seek_control(
+        self, partition: int, offset: int, counts: Callable[[int], bool]
+    ) -> str | None:
         """Deliver the control records of a gained partition from this offset on.
 
         Called before `seek`. Returns the id of the control topic, as `log_id` for the click log.
+
+        Args:
+            partition: the partition.
+            offset: of the control topic.
+            counts: whether a marker at an offset of the click log counts; another one is delivered
+                as it is, and its control record with a later marker.
 
         Raises:
             ConnectorError: the control topic ends before this offset.

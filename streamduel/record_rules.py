@@ -268,7 +268,7 @@ def misfit(record: Mapping[str, Any], message: str) -> str:
     if path == "type" and found == MARKER:
         return (
             f"a '{MARKER}' is written by streamduel itself, and this one names no record of "
-            "source.control_topic."
+            "source.control_topic, or none is configured: its record then takes effect once it is."
         )
     if path == "type" and found in TYPES:
         return "the record has the field 'type' twice, with different values."

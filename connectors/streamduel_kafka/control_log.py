@@ -70,6 +70,7 @@ class _Partition:
         next: the first offset that is not delivered yet.
         marked: the first offset for which this process has to write a marker.
         position: the first offset that is not read yet.
+        counts: whether a marker at an offset of the click log counts.
         end: the end at the time of `seek`; None while it is unknown.
         records: those read and not delivered, in order.
     """
@@ -77,6 +78,7 @@ class _Partition:
     next: int
     marked: int
     position: int
+    counts: Callable[[int], bool]
     end: int | None
     # Thousands may wait; a plain dict looks for its first key among all that were removed before.
     records: OrderedDict[int, ControlRecord] = field(default_factory=OrderedDict)
@@ -113,8 +115,8 @@ class ControlLog:
                 self._producer = connect_at_start(WRITER, self._settings)
             opened.pop_all()
 
-    def seek(self, partition: int, offset: int) -> None:
-        """Deliver the records of a partition from this offset on.
+    def seek(self, partition: int, offset: int, counts: Callable[[int], bool]) -> None:
+        """Deliver the records of a partition from this offset on, at the markers that count.
 
         Raises:
             ConnectorError: the control topic ends before it.
@@ -124,7 +126,7 @@ class ControlLog:
         self._ends = None
         if end is not None and offset > end:
             raise ConnectorError(control_topic_cut_off(self._topic, partition, end, offset))
-        self._partitions[partition] = _Partition(offset, offset, offset, end)
+        self._partitions[partition] = _Partition(offset, offset, offset, counts, end)
         self._assign()
 
     def forwarded(self, partition: int) -> bool:
@@ -255,7 +257,7 @@ class ControlLog:
         records: Mapping[int, Sequence[LogRecord]],
         rewind: Callable[[int, int], None],
     ) -> dict[int, Sequence[LogRecord]]:
-        """Replace each marker by a `ControlMarker`.
+        """Replace each marker that counts by a `ControlMarker`.
 
         A marker whose control record is not read yet holds its partition back: `rewind` is called
         with the partition and the marker's offset, from which to deliver again.
@@ -273,6 +275,8 @@ class ControlLog:
             delivered = list(batch)
             for at, marker in marked:
                 record = batch[at]
+                if not self._partitions[number].counts(record.offset):
+                    continue
                 controls = self._resolve(number, marker)
                 if controls == "waits":
                     self._waiting = True

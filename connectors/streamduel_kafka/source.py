@@ -188,10 +188,12 @@ class KafkaSource:
     def _rewind(self, partition: int, offset: int) -> None:
         self._consumer.seek(self._at(partition), offset)
 
-    def seek_control(self, partition: int, offset: int) -> str | None:
+    def seek_control(
+        self, partition: int, offset: int, counts: Callable[[int], bool]
+    ) -> str | None:
         """Deliver the control records of a gained partition from this offset on; the topic's id."""
         assert self._control is not None
-        self._control.seek(partition, offset)
+        self._control.seek(partition, offset, counts)
         return self._control.log_id
 
     def ask_log(self) -> None:

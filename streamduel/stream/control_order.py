@@ -117,6 +117,13 @@ class ControlOrder:
         """Where the control records at an offset of the click log come from."""
         return next(origin for since, origin in reversed(self.origins) if since <= offset)
 
+    def takes_marker(self, offset: int) -> bool:
+        """Whether a marker at an offset of the click log brings its record: with a control topic.
+
+        Where there was none it is a dead letter, and its record gets another marker later.
+        """
+        return self.origin_at(offset) != "log"
+
     def check(self, event: InputEvent, offset: int) -> None:
         """Refuse a control record of the click log that does not count.
 

@@ -216,11 +216,9 @@ def _again(repair: Repair, begin: int) -> Repair:
 
 def _seek(config: Config, log: Source, partition: int, audits: Mapping[int, _Audit]) -> None:
     task = audits[partition].task if partition in audits else None
-    if config.control_topic is not None:
-        applied = 0 if task is None else task.controls.next
-        log_id = cast(ControlledSource, log).seek_control(partition, applied)
-        if task is not None:
-            task.controls.continue_in(log_id)
+    if config.control_topic is not None and task is not None:
+        controls, source = task.controls, cast(ControlledSource, log)
+        controls.continue_in(source.seek_control(partition, controls.next, controls.takes_marker))
     wanted = None if task is None else task.resume_offset
     start = log.seek(partition, wanted)
     if partition not in audits:

@@ -227,7 +227,10 @@ class Runner:
         wanted = task.resume_offset
         if self._config.control_topic is not None:
             source = cast(ControlledSource, self._source)
-            task.controls.continue_in(source.seek_control(partition, task.controls.next))
+            controls = task.controls
+            controls.continue_in(
+                source.seek_control(partition, controls.next, controls.takes_marker)
+            )
         start = self._source.seek(partition, wanted)
         if wanted is not None and start > task.next_offset:
             log.error(

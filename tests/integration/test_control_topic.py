@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
@@ -160,6 +161,25 @@ def test_a_huge_key_of_a_control_record_does_not_block_later_ones(bed: Bed) -> N
     bed.control("pause")
     run_service(bed.run.config)
     assert (bed.search()["duels"], bed.search()["status"]) == (10, "paused")
+    bed.replays()
+
+
+@on_both_clients
+def test_an_action_whose_marker_met_no_control_topic_takes_effect_later(bed: Bed) -> None:
+    bed.duels(10)
+    run_service(bed.run.config)
+    value = encode({"type": "control", "id": "c-1", "experiment": "search", "action": "pause"})
+    bed.producer.send(bed.control_topic, value, key=b"search").get(PATIENCE)
+    bed.send(msgspec.json.encode(Marker("m-1", "search", 0, digest(value))))
+    controlled = bed.run.config.read_text()
+    configured = yaml.safe_load(controlled)
+    del configured["source"]["control_topic"]
+    bed.run.config.write_text(yaml.safe_dump(configured))
+    run_service(bed.run.config)
+    assert [it["reason"] for it in bed.letters()] == ["invalid_record"]
+    bed.run.config.write_text(controlled)
+    run_service(bed.run.config)
+    assert (bed.search()["status"], bed.search()["tallies"]["duplicate"]) == ("paused", 0)
     bed.replays()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -104,12 +105,14 @@ def _connected(monkeypatch: pytest.MonkeyPatch, topic: Topic, markers: Markers) 
     monkeypatch.setattr(control_log, "LOOK_SECONDS", 0.0)
 
 
-def opened(*, forwards: bool = True, since: int = 0) -> ControlLog:
+def opened(
+    *, forwards: bool = True, since: int = 0, counts: Callable[[int], bool] = lambda _: True
+) -> ControlLog:
     settings = SourceSettings(
         bootstrap_servers=["nowhere:1"], topic="clicks", group="g", control_topic="control"
     )
     log = ControlLog(settings, None, forwards=forwards)
-    log.seek(0, since)
+    log.seek(0, since, counts)
     log.look()
     return log
 
@@ -176,6 +179,13 @@ def test_a_marker_that_was_passed_brings_nothing() -> None:
     assert merged(log, marker(0), marker(1), marker(1), marker(4)) == ([[], [1], [], [4]], [])
 
 
+@pytest.mark.parametrize("forwards", [True, False])
+def test_a_marker_that_does_not_count_leaves_its_record_to_a_later_one(*, forwards: bool) -> None:
+    log = opened(forwards=forwards, counts=lambda offset: offset != 1)
+    told = merged(log, marker(0), marker(1), b"click", marker(1))
+    assert told == ([[0], marker(1), b"click", [1]], [])
+
+
 def test_a_marker_brings_the_records_before_it() -> None:
     assert merged(opened(), marker(4), marker(1)) == ([[0, 1, 4], []], [])
 
@@ -225,7 +235,7 @@ def test_records_deleted_before_they_were_read_are_logged(
     topic.begin = topic.end = 7
     log.look()
     assert missed() == [(0, 1), (2, 6)]
-    log.seek(0, 0)
+    log.seek(0, 0, lambda _: True)
     log.look()
     assert missed() == [(0, 1), (2, 6)], "after a rebalance not again"
 

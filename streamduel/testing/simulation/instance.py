@@ -90,8 +90,13 @@ class SimulatedSource:
         self._controls.look()
         return Poll(records=self._controls.merge(fetched, self._positions.__setitem__))
 
-    def seek_control(self, partition: int, offset: int) -> str | None:
-        """Deliver the control records of a partition from this offset on."""
+    def seek_control(
+        self,
+        partition: int,
+        offset: int,
+        counts: Callable[[int], bool],  # noqa: ARG002
+    ) -> str | None:
+        """Deliver the control records of a partition from this offset on: each marker counts."""
         assert self._controls is not None, "only with a control topic"
         self._controls.seek(partition, offset)
         return None

@@ -156,7 +156,7 @@ def test_without_a_control_topic_a_marker_is_a_dead_letter() -> None:
     stream.fold(encode({"type": "control_marker", "id": "m", "experiment": "search"}))
     assert stream.letters == [
         "a 'control_marker' is written by streamduel itself, and this one names no record of "
-        "source.control_topic."
+        "source.control_topic, or none is configured: its record then takes effect once it is."
     ]
 
 
@@ -184,6 +184,8 @@ def test_the_origin_may_change_and_older_records_are_judged_as_before() -> None:
     entry = control_entry(stream)
     assert entry is not None
     assert entry.origins == [(0, "log"), (1, "topic"), (3, "off"), (4, "topic")]
+    takes = [stream.task.controls.takes_marker(offset) for offset in range(5)]
+    assert takes == [False, True, True, True, True]
     assert (entry.topic, entry.next) == ("control", 3)
 
 
