@@ -361,6 +361,18 @@ def _control_topic(topic: str | None, move: repair_commits.Move) -> list[str]:
     """A sentence: from which offset on the control topic is read, if there is one."""
     if topic is None:
         return []
-    continued = [str(partition) for partition in move.begins if move.continues(partition)]
-    where = f"; partitions {', '.join(continued)} continue where they were" if continued else ""
-    return [f"Control topic '{topic}': read from its beginning{where}."]
+    continued = [partition for partition in move.begins if move.continues(partition)]
+    if not continued:
+        return [f"Control topic '{topic}': read from its beginning."]
+    parts = [_told(continued, "continues where it was", "continue where they were")]
+    if others := [partition for partition in move.begins if partition not in continued]:
+        one, several = "is read from its beginning", "are read from their beginnings"
+        parts.append(_told(others, one, several))
+    return [f"Control topic '{topic}': {'; '.join(parts)}."]
+
+
+def _told(partitions: list[int], one: str, several: str) -> str:
+    if len(partitions) == 1:
+        return f"partition {partitions[0]} {one}"
+    *first, last = map(str, partitions)
+    return f"partitions {', '.join(first)} and {last} {several}"

@@ -7,11 +7,13 @@ import json
 import os
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from streamduel.checksum import unsealed
+from streamduel.cli.repair import _control_topic
 from streamduel_files.outlet import FileOutlet
 from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
 
@@ -25,6 +27,29 @@ def half(tmp_path: Path) -> Path:
     write(tmp_path, LOG[:HALF])
     assert run(tmp_path / "search.yaml", "--until-end").status == 0
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("continued", "told"),
+    [
+        ([], "read from its beginning."),
+        (
+            [0],
+            "partition 0 continues where it was; "
+            "partitions 1, 2 and 3 are read from their beginnings.",
+        ),
+        (
+            [0, 1, 2],
+            "partitions 0, 1 and 2 continue where they were; "
+            "partition 3 is read from its beginning.",
+        ),
+        ([0, 1, 2, 3], "partitions 0, 1, 2 and 3 continue where they were."),
+    ],
+)
+def test_each_partition_of_the_control_topic_is_told_once(continued: list[int], told: str) -> None:
+    move: Any = SimpleNamespace(begins=range(4), continues=continued.__contains__)
+    assert _control_topic("control", move) == [f"Control topic 'control': {told}"]
+    assert _control_topic(None, move) == []
 
 
 def write(folder: Path, values: list[bytes]) -> None:
