@@ -124,8 +124,9 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
             entries[key.decode()] = entry
         except UnicodeDecodeError:
             raise SnapshotError(
-                f"{place} has a record whose key is not UTF-8 ({key[:80]!r}), which is no entry of "
-                f"a snapshot; find out what else writes to the topic, and {RESTORE}."
+                f"{place} has a record whose key is not UTF-8 ({key[:80]!r}), which streamduel "
+                f"never writes: find out what else writes to the topic; a record with this key "
+                f"and a null value removes it."
             ) from None
     offset_place = f"the value of the key '{NEXT_OFFSET.decode()}'"
     return Snapshot(int(next_offset), entries, place, offset_place)

@@ -15,6 +15,7 @@ from streamduel.stream.snapshot import (
     EXPERIMENT_PREFIX,
     EXPERIMENTS_ENTRY,
     FORMAT,
+    ORIGIN_PREFIX,
     PARTITION_ENTRY,
     UNSEALED,
     Entries,
@@ -87,7 +88,13 @@ def read(entries: Mapping[str, bytes], partition: int, place: str = "") -> Saved
                     name, place, f"has format {saved.format}, the partition's {entry.format}"
                 )
         elif entry.format != UNSEALED and not is_intact(text):
-            raise _refused(name, place, "has a wrong checksum")
+            if name in {PARTITION_ENTRY, EXPERIMENTS_ENTRY} or name.startswith(ORIGIN_PREFIX):
+                raise _refused(name, place, "has a wrong checksum")
+            raise SnapshotError(
+                f"the entry {_quoted(name)} of {place} is none that streamduel writes: find out "
+                f"what else writes there; on Kafka, a record with this key and a null value "
+                f"removes it."
+            )
     if entry.format != UNSEALED:
         _check_together(entries, entry, place)
     _check_offsets(entry, place)

@@ -61,3 +61,7 @@ def test_damage_is_named(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     refused = streamduel("run", run.config, "--until-end")
     assert refused.returncode == 2
     assert "has a record whose key is not UTF-8" in refused.stderr
+    assert "a record with this key and a null value removes it" in refused.stderr
+    with KafkaProducer(bootstrap_servers=run.servers) as producer:
+        producer.send(topic, None, key=b"\xff\x00", partition=partition).get(30)
+    assert streamduel("run", run.config, "--until-end").returncode == 0

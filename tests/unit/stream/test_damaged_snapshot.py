@@ -101,8 +101,19 @@ def test_a_strange_entry_is_refused(entries: dict[str, bytes]) -> None:
     assert "experiment/other" in refusal({**entries, "experiment/other": b"{}"})
     assert "'comment'" in refusal({**entries, "comment": b"{}"})
     assert r"'a\nb'" in refusal({**entries, "a\nb": b"{}"})
+    assert "'origin/partition' of partition 0 of snapshots.topic 'state' has a wrong" in refusal(
+        {**entries, "origin/partition": b"{}"}
+    )
     twice = {**entries, "experiment/other": entries["experiment/search"]}
     assert "is that of experiment 'search'" in refusal(twice)
+
+
+@pytest.mark.parametrize("name", ["", "comment", "other/partition"])
+def test_what_streamduel_never_writes_can_be_removed(entries: dict[str, bytes], name: str) -> None:
+    assert refusal({**entries, name: b"x"}) == (
+        f"the entry '{name}' of {PLACE} is none that streamduel writes: find out what else writes "
+        "there; on Kafka, a record with this key and a null value removes it."
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
