@@ -218,7 +218,7 @@ def choose_opponent(state: State, divergence: Divergence, means: Floats, arm: in
 def times_alone(
     divergence: Divergence, passes: Passes, slack: float, arm: int, t: int, most: int
 ) -> int:
-    """The number of duels of a sole arm with itself from step t on; see `RMED1._times_alone`."""
+    """The number of duels of a sole arm with itself from step t on; see `RMED1._duels_alone`."""
     now, sums = passes.now[0], divergence.sums
     if now.n_waiting > 0:
         return 1
