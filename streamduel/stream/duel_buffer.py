@@ -107,5 +107,5 @@ class DuelBuffer:
         self.refresh_due()
 
     def refresh_due(self) -> None:
-        """Ask the decisions anew when one is due; call it after a decision, too."""
+        """Take over when the next decision is due; call it after each decision, too."""
         self.due = self._decisions.until_due
