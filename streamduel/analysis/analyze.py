@@ -29,8 +29,7 @@ from streamduel.analysis.fields import Chosen
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.inputs import find
 from streamduel.analysis.kinds import Source, check_clicks, source, with_list_ids
-from streamduel.analysis.nothing import why_nothing
-from streamduel.analysis.refusing import refused_field
+from streamduel.analysis.no_duels import why_no_duels
 from streamduel.analysis.report import (
     Analysis,
     Clients,
@@ -43,6 +42,7 @@ from streamduel.analysis.segments import (
     findings_of,
     judge_segments,
 )
+from streamduel.analysis.service_rules import refused_field
 from streamduel.analysis.tables import query_table, rejects, tables
 from streamduel.analysis.timeline import timelines
 from streamduel.analysis.translating import translate
@@ -197,7 +197,7 @@ def _arms(engine: Engine, wanted: str | None, ignored: Counter[str]) -> dict[str
     for experiment, arm in engine.rows("SELECT experiment, arm FROM arms ORDER BY experiment, i"):
         arms.setdefault(experiment, []).append(arm)
     if not arms:
-        raise StreamduelError(why_nothing(engine, wanted, ignored))
+        raise StreamduelError(why_no_duels(engine, wanted, ignored))
     if len(arms) > MAX_EXPERIMENTS:
         raise ConfigurationError(
             f"the log has {len(arms):,} experiments, more than {MAX_EXPERIMENTS}; name one with"

@@ -17,8 +17,8 @@ from streamduel.analysis.foreign_values import read_foreign_values
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.meanings import is_mirrored
 from streamduel.analysis.names import SHOWN
-from streamduel.analysis.refusing import LIMITS
 from streamduel.analysis.row_counts import check_row_counts
+from streamduel.analysis.service_rules import LIMITS
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MARKER, MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, find_columns
-from streamduel.analysis.refusing import LIMITS
+from streamduel.analysis.service_rules import LIMITS
 from streamduel.analysis.tables import Table
 from streamduel.errors import ConfigurationError, shortened
 

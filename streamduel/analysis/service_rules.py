@@ -12,7 +12,7 @@ from streamduel.record_rules import contradiction, over_limit
 from streamduel.records import Duels, InputEvent
 
 LIMITS: Final = LimitSettings()
-"""Those of the service by default."""
+"""The limits of the service by default."""
 
 _FIELD: Final = re.compile(r"(?:`\$\.|missing required field `)(\w+)")
 _decode: Final = msgspec.json.Decoder(InputEvent).decode

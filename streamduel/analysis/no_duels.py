@@ -20,7 +20,7 @@ _ALLOWED: Final = {
 """What fields of other programs may contain."""
 
 
-def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -> str:
+def why_no_duels(engine: Engine, experiment: str | None, ignored: Counter[str]) -> str:
     """Why there is no duel.
 
     Args:
