@@ -108,25 +108,25 @@ FULL: Final = Plan(
 QUICK: Final = Plan((Case(None, 500), Case.of(100), Case.of(200)), after=500, grid=50)
 
 
-class Life(NamedTuple):
+class RunResult(NamedTuple):
     """The result of one run.
 
     Attributes:
-        price: regret per 100,000 duels while nothing changed and learning was over: of the second
+        regret_before: per 100,000 duels while nothing changed and learning was over: of the second
             half of the duels before the change, or of the second window.
-        lost: regret since the change, at each check.
+        regret_after: since the change, at each check.
         found: duels until the new best arm was champion, and remained so for `SETTLED` checks;
             None if it never was.
-        right: the share of later checks at which it was champion; 0 if never.
+        share_correct: the share of later checks at which it was champion; 0 if never.
     """
 
-    price: float
-    lost: list[float]
+    regret_before: float
+    regret_after: list[float]
     found: int | None
-    right: float
+    share_correct: float
 
 
-def live(plan: Plan, runs: int, task: tuple[str, Case, int]) -> Life:
+def run_once(plan: Plan, runs: int, task: tuple[str, Case, int]) -> RunResult:
     """One run."""
     label, case, run = task
     name, parameters = POLICIES[label]
@@ -135,23 +135,23 @@ def live(plan: Plan, runs: int, task: tuple[str, Case, int]) -> Life:
     seeds, later = run_seeds(SEED, run, name), run_seeds(SEED + 1, run, name)
     policy = policies.create(name, len(arms), seed=seeds.policy, window=case.window, **parameters)
     way = start_run(policy, MatrixEnvironment(BEFORE[there], seed=seeds.environment))
-    price = _price(way, case, regrets(BEFORE[there], "condorcet"))
+    before = _regret_before(way, case, regrets(BEFORE[there], "condorcet"))
     way.advance(case.changes_at(run, runs))
     best = arms.index(int(_TURNED.argmin()))
     way = start_run(way.policy(), MatrixEnvironment(AFTER[there], seed=later.environment))
-    costs, lost, right = regrets(AFTER[there], "condorcet"), [0.0], []
+    costs, after, correct = regrets(AFTER[there], "condorcet"), [0.0], []
     for t in range(plan.grid, plan.after + 1, plan.grid):
         way.advance(t)
-        lost.append(float((way.plays * costs).sum()))
-        right.append(way.champion() == best)
-    starts = range(len(right) - SETTLED + 1)
-    start = next((each for each in starts if all(right[each : each + SETTLED])), None)
+        after.append(float((way.plays * costs).sum()))
+        correct.append(way.champion() == best)
+    starts = range(len(correct) - SETTLED + 1)
+    start = next((each for each in starts if all(correct[each : each + SETTLED])), None)
     if start is None:
-        return Life(price, lost, None, 0.0)
-    return Life(price, lost, (start + 1) * plan.grid, statistics.fmean(right[start:]))
+        return RunResult(before, after, None, 0.0)
+    return RunResult(before, after, (start + 1) * plan.grid, statistics.fmean(correct[start:]))
 
 
-def _price(way: Run, case: Case, costs: Floats) -> float:
+def _regret_before(way: Run, case: Case, costs: Floats) -> float:
     """Regret per 100,000 duels in the second half of those before the change."""
     half = case.before // 2
     way.advance(half)
@@ -160,14 +160,14 @@ def _price(way: Run, case: Case, costs: Floats) -> float:
     return float(((way.plays - learned) * costs).sum()) * PER / half
 
 
-def measure(plan: Plan, runs: int, jobs: int) -> dict[tuple[str, Case], list[Life]]:
+def measure(plan: Plan, runs: int, jobs: int) -> dict[tuple[str, Case], list[RunResult]]:
     """All runs of all cases."""
     tasks = [(name, case, run) for name, case, run in product(POLICIES, plan.cases, range(runs))]
-    found: dict[tuple[str, Case], list[Life]] = {}
+    found: dict[tuple[str, Case], list[RunResult]] = {}
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        lives = (pool.map if jobs > 1 else map)(partial(live, plan, runs), tasks)
-        for (name, case, _), life in zip(tasks, lives, strict=True):
-            found.setdefault((name, case), []).append(life)
+        results = (pool.map if jobs > 1 else map)(partial(run_once, plan, runs), tasks)
+        for (name, case, _), result in zip(tasks, results, strict=True):
+            found.setdefault((name, case), []).append(result)
             if len(found[name, case]) == runs:
                 print(f"{name}, {case.words}: {runs} runs", file=sys.stderr, flush=True)
     return found
@@ -183,10 +183,10 @@ def as_code(label: str) -> str:
     return ", ".join(f"`{part}`" for part in label.split(", "))
 
 
-def duels_until(lives: Sequence[Life], plan: Plan) -> str:
+def duels_until(results: Sequence[RunResult], plan: Plan) -> str:
     """Median and largest number of duels until the new best arm was champion and stayed so."""
     never = plan.after + 1
-    each = sorted(never if life.found is None else life.found for life in lives)
+    each = sorted(never if result.found is None else result.found for result in results)
     words = [
         f"over {plan.after:,}" if number == never else f"{number:,}"
         for number in (each[(len(each) - 1) // 2], each[-1])
@@ -194,7 +194,7 @@ def duels_until(lives: Sequence[Life], plan: Plan) -> str:
     return f"{words[0]} ({words[1]})"
 
 
-def table(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
+def table(plan: Plan, found: dict[tuple[str, Case], list[RunResult]]) -> list[str]:
     """Markdown, a line for each policy and case."""
     runs = len(next(iter(found.values())))
     lines = [
@@ -206,32 +206,32 @@ def table(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
         f" the {plan.after:,} duels after it | duels until the champion is right | right since |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for (name, case), lives in found.items():
-        price, price_error = mean_and_error([life.price for life in lives])
-        lost, lost_error = mean_and_error([life.lost[-1] for life in lives])
-        since = [life.right for life in lives if life.found is not None]
-        right = f"{statistics.fmean(since):.1%}" if since else ""
+    for (name, case), results in found.items():
+        before, before_error = mean_and_error([result.regret_before for result in results])
+        after, after_error = mean_and_error([result.regret_after[-1] for result in results])
+        since = [result.share_correct for result in results if result.found is not None]
+        correct = f"{statistics.fmean(since):.1%}" if since else ""
         window = f"{case.window:,}" if case.window else "none"
         when = "2 to 3 windows" if case.window else f"{case.before:,}"
         lines.append(
-            f"| {as_code(name)} | {window} | {when} | {price:,.0f} ± {price_error:,.0f}"
-            f" | {lost:,.0f} ± {lost_error:,.0f} | {duels_until(lives, plan)} | {right} |"
+            f"| {as_code(name)} | {window} | {when} | {before:,.0f} ± {before_error:,.0f}"
+            f" | {after:,.0f} ± {after_error:,.0f} | {duels_until(results, plan)} | {correct} |"
         )
     return lines
 
 
-def between(plan: Plan, case: Case, lives: Sequence[Life], duels: int) -> str:
+def between(plan: Plan, case: Case, results: Sequence[RunResult], duels: int) -> str:
     """The regret from one change to the next."""
     if case.window is None and case.before != duels:
         return ""
-    lost = statistics.fmean(life.lost[-1] for life in lives)
-    if any(life.found is None for life in lives):
-        return f"over {lost:,.0f}"
-    price = statistics.fmean(life.price for life in lives)
-    return f"{lost + price * (duels - plan.after) / PER:,.0f}"
+    after = statistics.fmean(result.regret_after[-1] for result in results)
+    if any(result.found is None for result in results):
+        return f"over {after:,.0f}"
+    before = statistics.fmean(result.regret_before for result in results)
+    return f"{after + before * (duels - plan.after) / PER:,.0f}"
 
 
-def choice(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
+def choice(plan: Plan, found: dict[tuple[str, Case], list[RunResult]]) -> list[str]:
     """Markdown: the best window by the number of duels between changes."""
     apart = [case.before for case in plan.cases if case.window is None]
     lines = [
@@ -241,22 +241,24 @@ def choice(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
         "| policy | window | " + " | ".join(f"changes {duels:,} apart" for duels in apart) + " |",
         "|---|--:|" + "--:|" * len(apart),
     ]
-    for (name, case), lives in found.items():
+    for (name, case), results in found.items():
         window = f"{case.window:,}" if case.window else f"none, after {case.before:,}"
-        costs = [between(plan, case, lives, duels) for duels in apart]
+        costs = [between(plan, case, results, duels) for duels in apart]
         lines.append(f"| {as_code(name)} | {window} | " + " | ".join(costs) + " |")
     return lines
 
 
-def draw(plan: Plan, found: dict[tuple[str, Case], list[Life]], path: Path) -> None:
+def draw(plan: Plan, found: dict[tuple[str, Case], list[RunResult]], path: Path) -> None:
     """A panel for each policy: regret since the change, with its standard error."""
     figure, grid = panels(2, 2, 7.2, 6.4)
     x = [t / 1_000 for t in range(0, plan.after + 1, plan.grid)]
-    top = 1.05 * max(mean_and_error([life.lost[-1] for life in each])[0] for each in found.values())
+    top = 1.05 * max(
+        mean_and_error([result.regret_after[-1] for result in each])[0] for each in found.values()
+    )
     for panel, name in zip(grid.flat, POLICIES, strict=True):
         curves = []
         for place, case in enumerate(plan.cases):
-            columns = zip(*(life.lost for life in found[name, case]), strict=True)
+            columns = zip(*(result.regret_after for result in found[name, case]), strict=True)
             band = [mean_and_error(column) for column in columns]
             low, high = [mean - by for mean, by in band], [mean + by for mean, by in band]
             curves.append(Curve(case.words, place, x, [mean for mean, _ in band], low, high))

@@ -156,7 +156,7 @@ def _times(engine: Engine, facts: Facts) -> Iterator[Check]:
 
 
 def _readings(engine: Engine) -> list[Check]:
-    """What numbers were taken for: nobody can tell it from the log."""
+    """The assumptions about ambiguous columns, such as whether ranks begin with 0."""
     rows = engine.rows("SELECT DISTINCT * FROM readings ORDER BY ALL LIMIT 6")
     return [Check(name, verdict, readable(sentence, 400)) for name, verdict, sentence in rows]
 

@@ -130,12 +130,12 @@ def count(
     counted = _count(engine, source, "true", n_arms, different)
     most = _count_clients(engine, source, different, rules)
     if most:
-        strangers = _count(engine, source, "client IS NULL", n_arms, different)
+        without_client = _count(engine, source, "client IS NULL", n_arms, different)
         ways = list(product(different, rules))
         for part, of_clients in _client_sums(engine, n_arms, ways, most).items():
             for (credit, each), sums in of_clients.items():
-                if part in strangers:
-                    _add_strangers(sums, strangers[part][credit], each)
+                if part in without_client:
+                    _add_without_client(sums, without_client[part][credit], each)
             for credit in different:
                 by_rules = {each.title: of_clients[credit, each] for each in rules}
                 counted[part][credit] = replace(counted[part][credit], clients=by_rules)
@@ -265,7 +265,7 @@ def _put(sums: ClientSums, i: int, j: int, numbers: Sequence[float]) -> None:
         cells[j, i] = -number if name in {"lead", "products"} else number
 
 
-def _add_strangers(sums: ClientSums, counts: Counts, rules: Rules) -> None:
+def _add_without_client(sums: ClientSums, counts: Counts, rules: Rules) -> None:
     """Add duels that name no client, each as the only one of a client."""
     lead = (counts.won - counts.won.T) / 2
     duels = counts.won + counts.won.T + counts.ties(rules)

@@ -44,7 +44,7 @@ def print_report(console: Console, result: Result) -> None:
 def _ranker_table(rankers: Rankers, progress: Progress) -> Table:
     """The observed and the true figures of each ranker, the best first."""
     view, truth = progress.view, rankers.preferences[rankers.best]
-    table = Table(title="what streamduel saw, and what is true", title_justify="left")
+    table = Table(title="measured counts and true win rates", title_justify="left")
     table.add_column("ranker")
     for heading in ("shown", "duels", "wins", "beats", "the best one beats it"):
         table.add_column(heading, justify="right")

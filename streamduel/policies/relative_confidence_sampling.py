@@ -20,7 +20,7 @@ _BLOCK: Final = 4096
 
 
 class RelativeConfidenceSamplingState(State):
-    """How often each arm has been champion."""
+    """`reigns`: how often each arm was the champion of a proposed pair."""
 
     reigns: list[Count]
 

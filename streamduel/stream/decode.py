@@ -256,7 +256,7 @@ def _explain(value: bytes, error: Exception) -> Rejected:
     try:
         if not value.lstrip().startswith(b"{"):
             return no_object(_value(msgspec.json.decode(value, type=msgspec.Raw)))
-        fields = _Given(msgspec.json.decode(value, type=_Fields))
+        fields = _RawFields(msgspec.json.decode(value, type=_Fields))
         return Rejected("invalid_record", misfit(fields, str(error)))
     except msgspec.ValidationError:  # JSON has no bound, but no count has 5000 digits
         return out_of_range()
@@ -288,7 +288,7 @@ _Fields = msgspec.defstruct("_Fields", [(name, msgspec.Raw, msgspec.Raw()) for n
 """The fields of any record, each as its text; a missing one is empty."""
 
 
-class _Given(Mapping[str, Any]):
+class _RawFields(Mapping[str, Any]):
     """The fields of a refused record, each decoded when the sentence asks for it."""
 
     def __init__(self, fields: Any) -> None:

@@ -36,20 +36,20 @@ def test_the_best_ranker_becomes_the_last_and_nothing_else_changes() -> None:
 
 def test_a_run_measures_the_cost_of_a_change() -> None:
     plan = drift.Plan((drift.Case.of(10_000),), after=10_000, grid=500)
-    life = drift.live(plan, 2, ("rucb", plan.cases[0], 1))
-    assert life == drift.live(plan, 2, ("rucb", plan.cases[0], 1))
-    assert len(life.lost) == 21
-    assert life.lost == sorted(life.lost)
+    result = drift.run_once(plan, 2, ("rucb", plan.cases[0], 1))
+    assert result == drift.run_once(plan, 2, ("rucb", plan.cases[0], 1))
+    assert len(result.regret_after) == 21
+    assert result.regret_after == sorted(result.regret_after)
     # The dearest duel is that of the last arm with itself.
-    assert 0 < life.lost[-1] < 10_000 * 0.11
-    assert life.found in range(500, 10_001 - 500 * (drift.SETTLED - 1), 500)
-    assert 0.5 < life.right <= 1
+    assert 0 < result.regret_after[-1] < 10_000 * 0.11
+    assert result.found in range(500, 10_001 - 500 * (drift.SETTLED - 1), 500)
+    assert 0.5 < result.share_correct <= 1
 
 
 def test_regret_from_one_change_to_the_next() -> None:
     plan = drift.Plan((drift.Case(None, 9_000), drift.Case.of(100)), after=1_000, grid=500)
-    late = drift.Life(price=50.0, lost=[0.0, 20.0, 30.0], found=500, right=1.0)
-    never = late._replace(lost=[0.0, 30.0, 60.0], found=None)
+    late = drift.RunResult(50.0, regret_after=[0.0, 20.0, 30.0], found=500, share_correct=1.0)
+    never = late._replace(regret_after=[0.0, 30.0, 60.0], found=None)
     # After 1,000 duels, 4,000 more at 50 per 100,000.
     assert drift.between(plan, plan.cases[1], [late, late], 5_000) == "32"
     assert drift.between(plan, plan.cases[1], [late, never], 5_000) == "over 45"

@@ -129,7 +129,7 @@ def test_in_a_terminal_the_demo_shows_frames_serves_a_page_and_prints_the_result
     demo.type(b"\x03")
     assert demo.ended() == 0
     _, _, after = demo.seen.rpartition("\x1b[?1049l")
-    assert "what streamduel saw, and what is true" in after
+    assert "measured counts and true win rates" in after
     assert "regret over impressions" in after
     assert re.search(ENDED, after.replace("\r\n", " "))
     assert "Traceback" not in demo.seen
