@@ -27,7 +27,7 @@ HORIZON: Final = 100_000
 POOLED: Final = 2_000
 """Duels of all traffic before each segment gets an experiment of its own."""
 STEP: Final = 100
-"""Duels between two looks at the confidence."""
+"""Duels between two checks of the confidence."""
 CONFIDENCE: Final = 0.95
 DISCOUNT: Final = 0.1
 CAP: Final = 30

@@ -82,7 +82,7 @@ class Auto(Policy):
     def _begin(self) -> None:
         self._inner: Policy = self._on_same_counts(RMED1)
         self._switched = False
-        self._look_at = 1  # the number of duels of different arms at which it looks
+        self._look_at = 1  # the number of duels of different arms at which it checks next
         self._no_sooner = 0  # the number of all duels before which there cannot be as many
 
     @property
@@ -92,10 +92,10 @@ class Auto(Policy):
 
     def _choose(self, t: int) -> tuple[int, int]:
         if not self._switched and self._counts.duels >= self._no_sooner:
-            self._look()
+            self._check_switch()
         return self._inner._choose(t)
 
-    def _look(self) -> None:
+    def _check_switch(self) -> None:
         """If a check is due, switch unless there may be a Condorcet winner.
 
         Duels of an arm with itself do not count: they have no winner, and many of them proposed
@@ -105,10 +105,10 @@ class Auto(Policy):
         if informative >= self._look_at:
             if not condorcet_winner_possible(self.wins, self.delta):
                 self._switch()
-            self._look_at = self._next_look(informative)
+            self._look_at = self._next_check(informative)
         self._no_sooner = self._counts.duels + self._look_at - informative
 
-    def _next_look(self, informative: int) -> int:
+    def _next_check(self, informative: int) -> int:
         """The number of duels of different arms at which it checks next.
 
         A check costs O(K²): one per K duels costs about as much per duel as a step of RMED1, and
@@ -153,7 +153,7 @@ class Auto(Policy):
         super().restore(saved)
 
     def _restored(self) -> None:
-        latest = self._next_look(int(self.wins.sum()))
+        latest = self._next_check(int(self.wins.sum()))
         if not 1 <= self._look_at <= latest:
             raise PolicyError(
                 f"look_at must be an integer from 1 to {latest} (found {self._look_at})."

@@ -41,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_times(horizon: int) -> list[int]:
-    """Numbers of duels at which to look: each one up to 200, then steps of at most 1 %.
+    """Numbers of duels at which to check: each one up to 200, then steps of at most 1 %.
 
     >>> times = check_times(1000)
     >>> len(times), times[198:203], times[-3:]
@@ -61,8 +61,8 @@ class Judge:
     that the policy seeks. A policy that seeks a Condorcet winner has another possible answer: there
     is none (`streamduel.preference.elimination.condorcet_winner_possible`). With a margin, it is
     also an answer that no arm beats the champion by more
-    (`streamduel.preference.evidence.unbeaten`). All are valid at any time, so an answer may be
-    looked for as often as one likes.
+    (`streamduel.preference.evidence.unbeaten`). All are valid at any time, so it may be
+    checked for an answer as often as one likes.
 
     Args:
         level: the confidence that an answer needs.

@@ -27,13 +27,13 @@ RUNS: Final = 25
 HORIZON: Final = 20
 """An end after more than so many times the present duels is no end in sight."""
 LEAST_HORIZON: Final = 20_000
-"""Duels that are always looked ahead."""
+"""The shortest horizon, in duels."""
 
 _BLOCKS: Final = 100
 """After n duels, the next pair plays n/100 duels in a row: simulated in bulk, they take a hundredth
 of the time, and the policy hears of them as late as of delayed clicks."""
-_LOOK_AGAIN: Final = 2
-"""Blocks between two looks at the evidence."""
+_CHECK_AGAIN: Final = 2
+"""Blocks between two checks of the evidence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[Non
         while run.duels < horizon:
             run.advance(run.t + 1)
             yield
-            is_time = run.t % _LOOK_AGAIN == 0 and run.duels >= situation.min_duels
+            is_time = run.t % _CHECK_AGAIN == 0 and run.duels >= situation.min_duels
             if is_time and judge.verdict(run) is not None:
                 break
         ends.append(run.duels if run.duels < horizon else math.inf)

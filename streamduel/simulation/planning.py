@@ -24,7 +24,7 @@ Others: Final = Literal["equal", "bradley-terry"]
 NoClick: Final = Literal["drop", "tie"]
 
 MAX_ARMS: Final = 200
-"""With more, one look at the evidence of all pairs takes milliseconds."""
+"""With more, one check of the evidence of all pairs takes milliseconds."""
 MAX_RUNS: Final = 10_000
 MAX_HORIZON: Final = 1_000_000_000
 LEAST: Final = 1e-6
@@ -40,9 +40,9 @@ _WORK: Final = 15e6
 so that equal seeds give equal plans."""
 _LEAST_RUNS: Final = 5
 """A run may take this part of the work, so that at least so many have an end."""
-_FIRST_LOOK: Final = 10
-_LOOK_AGAIN: Final = 50
-"""After n duels the next look follows n/50 duels later, so answers come up to 2 % late."""
+_FIRST_CHECK: Final = 10
+_CHECK_AGAIN: Final = 50
+"""After n duels the next check follows n/50 duels later, so answers come up to 2 % late."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +251,7 @@ def _simulate(
 ) -> Duration:
     """The endings of one policy's runs; the report is told the share of the work done."""
     compile_ = _expected(question) >= COMPILE_FROM and compiled.find(name) is not None
-    of_duel, of_look = _costs(question.arms, name, compile_)
+    of_duel, of_check = _costs(question.arms, name, compile_)
     horizon = question.horizon or max(1, int(_WORK / _LEAST_RUNS / of_duel))
     runs = question.runs or RUNS
     params = _parameters(question, name, given, horizon)
@@ -267,7 +267,7 @@ def _simulate(
         policy = policies.create(name, question.arms, seed=seeds.policy, **params)
         ending = _ending(question, policy, environment, judge, horizon, arms, compile_)
         endings.append(ending)
-        done += of_duel * ending.duels + of_look * _LOOK_AGAIN * math.log(ending.duels + 1)
+        done += of_duel * ending.duels + of_check * _CHECK_AGAIN * math.log(ending.duels + 1)
     report(1.0)
     return Duration(name, params, horizon, tuple(endings))
 
@@ -283,7 +283,7 @@ def _ending(
 ) -> Ending:
     """Play one run until it has an answer."""
     run = start_run(policy, environment, use_compiled=compile_)
-    t = min(_FIRST_LOOK, horizon)
+    t = min(_FIRST_CHECK, horizon)
     while True:
         run.advance(t)
         verdict = judge.verdict(run)
@@ -296,7 +296,7 @@ def _ending(
             return Ending(verdict, t, wrong)
         if t == horizon:
             return Ending(None, t, wrong=False)
-        t = min(horizon, t + max(1, t // _LOOK_AGAIN))
+        t = min(horizon, t + max(1, t // _CHECK_AGAIN))
 
 
 def _parameters(
@@ -310,11 +310,11 @@ def _parameters(
 
 
 def _costs(n_arms: int, name: str, compile_: bool) -> tuple[float, float]:
-    """About how many microseconds a duel takes, and a look at the evidence of all pairs."""
-    look = 100 + 0.03 * n_arms**2
+    """About how many microseconds a duel takes, and a check of the evidence of all pairs."""
+    check = 100 + 0.03 * n_arms**2
     if name == "uniform":
-        return 0.3, look
-    return 0.2 * n_arms if compile_ else 20.0 + n_arms, look
+        return 0.3, check
+    return 0.2 * n_arms if compile_ else 20.0 + n_arms, check
 
 
 def _expected(question: Question) -> float:
