@@ -13,13 +13,13 @@ RANKERS: Final = (
 
 SIDES_A: Final = ("a", "left", "1", "first", "control", "baseline")
 SIDES_B: Final = ("b", "right", "2", "second", "treatment", "candidate", "challenger")
-"""What they call its side."""
+"""What other programs call its side."""
 
 PLACES: Final = frozenset({"a", "b", "left", "right", "1", "2", "first", "second"})
 """Sides that are no names of rankers."""
 
 LOSERS: Final = ("loser", "rejected")
-"""What they call the ranker of a row that has lost, beside the one that has won."""
+"""What other programs call the ranker of a row that has lost, beside the one that has won."""
 
 OF_OBJECTS: Final = frozenset(
     {"id", "uuid", "guid", "name", "key", "hash", "token", "text", "type"}
@@ -40,7 +40,7 @@ OPPONENTS: Final = tuple(
     for it in ("opponent", "rival", "competitor", "versus", "vs", "against", *LOSERS)
     for end in ("", *RANKERS, "name", "id")
 )
-"""What they call the other ranker of a row that is about one."""
+"""What other programs call the other ranker of a row that is about one."""
 
 
 def _of_side(sides: Sequence[str]) -> tuple[str, ...]:
@@ -83,13 +83,13 @@ LIST_IDS: Final = tuple(
         "ranking",
     )
 )
-"""What they call the id of a list."""
+"""What other programs call the id of a list."""
 
 CLICK_COUNTS: Final = (
     "clicks", "clickcount", "nclicks", "numclicks", "clicked", "conversions", "purchases", "orders",
     "bookings", "plays",
 )  # fmt: skip
-"""What they call the clicks of a side, or what users did instead of clicking."""
+"""What other programs call the clicks of a side, or what users did instead of clicking."""
 
 DONE: Final = (
     "purchased", "bought", "ordered", "converted", "booked", "played", "watched", "streamed",
@@ -97,7 +97,7 @@ DONE: Final = (
 """Of a row or object for one result: what users did instead of clicking."""
 
 SCORES: Final = ("score", "credit", "credits", "points", "reward")
-"""What they call a number of a side, of which the larger one wins."""
+"""What other programs call a number of a side, of which the larger one wins."""
 
 CLIENTS: Final = (
     *(it + end for it in ("client", "user", "visitor", "cookie", "member", "account", "customer",
@@ -114,7 +114,7 @@ CLIENTS: Final = (
     *(it + ip for ip in ("ip", "ipaddress", "ipaddr", "iphash")
       for it in ("", "client", "user", "remote")),
 )  # fmt: skip
-"""What they call a client, persons before sessions and addresses."""
+"""What other programs call a client, persons before sessions and addresses."""
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": ("type", "recordtype"),

@@ -14,7 +14,8 @@ from streamduel.analysis.result_objects import with_columns
 from streamduel.analysis.tables import Table, read_json
 
 WON: Final = ("won", "win", "wins", "iswinner", "haswon")
-"""What they call the column that says whether it has won: the larger number wins, as of scores."""
+"""What other programs call the column that says whether a ranker has won: the larger number wins,
+as of scores."""
 
 NUMBERS: Final = (("clicks", CLICK_COUNTS), ("score", (*WON, *SCORES)))
 """The fields of the numbers of a side, and what logs call such a number of one ranker."""
@@ -23,7 +24,7 @@ SHARE: Final = 0.9
 """Share of the values of a column that must be those of two rankers."""
 
 PAIRS: Final = (*(f"{it}s" for it in RANKERS), "pair", *(f"{it}pair" for it in RANKERS))
-"""What they call an array of the two rankers of a list."""
+"""What other programs call an array of the two rankers of a list."""
 
 
 def with_rankers(table: Table, rows: Sequence[Mapping[str, Any]], chosen: Chosen) -> Table | None:

@@ -19,7 +19,7 @@ TEAMS: Final = (
     "origin",
     "contributor",
 )
-"""What they call the team of a result."""
+"""What other programs call the team of a result."""
 
 FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "teams": TEAMS,
@@ -27,7 +27,7 @@ FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "docs": (*NAMES["doc"], "id"),
     "rank": NAMES["rank"],
 }
-"""What they call the parts of a result."""
+"""What other programs call the parts of a result."""
 
 
 class Results(NamedTuple):

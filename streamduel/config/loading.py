@@ -185,7 +185,7 @@ def _format_mistakes(config: Config) -> Iterator[Mistake]:
 
 
 def _spark_mistakes(config: Config, settings: Mapping[str, BaseModel]) -> Iterator[Mistake]:
-    """Topics with two uses: the job would read what itself or the service writes, without end."""
+    """Topics with two uses: the job would read what it or the service writes, without end."""
     if config.spark is None:
         return
     for section, key in TOPICS:

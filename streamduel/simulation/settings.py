@@ -23,7 +23,7 @@ MAX_SLATE: Final = 1_000_000
 """The most duels that a policy proposes together."""
 
 MAX_RUNS: Final = 1_000_000
-"""Of a policy. A finished run takes some 3 kB, a planned one 100 bytes."""
+"""The most runs of a policy. A finished run takes some 3 kB, a planned one 100 bytes."""
 
 PER_DECADE: Final = 10
 """Checkpoints between a power of ten and the next."""

@@ -1,4 +1,4 @@
-"""Repairs of a partition, as the fold applies them: a function of the click log and of them.
+"""Repairs of a partition, as the fold applies them.
 
 `streamduel repair` writes them into the partition's snapshot entry, so a replay applies the same
 ones at the same offsets.
@@ -59,7 +59,7 @@ class Repairs:
         return min(waiting, key=lambda repair: repair.at, default=None)
 
     def waiting(self, offset: int) -> list[Repair]:
-        """Those that take effect at or after the next offset."""
+        """The repairs that take effect at or after the next offset."""
         return [
             it
             for it in self.written

@@ -30,7 +30,7 @@ START_OVER: Final = (
 )
 
 MAX_INTEGER: Final = 2**63 - 1
-"""Of an offset or a timestamp, in Kafka."""
+"""The largest offset or timestamp of Kafka."""
 
 UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
 """What a JSON decoder raises; a ValueError for text that is not UTF-8."""
@@ -116,7 +116,7 @@ def _check_together(entries: Mapping[str, bytes], entry: PartitionEntry, place: 
 
 
 def _check_offsets(entry: PartitionEntry, place: str) -> None:
-    """Refuse offsets that cannot be."""
+    """Refuse impossible offsets."""
     window, mark = entry.window, entry.mark
     offsets = [window.offset, mark.offset, mark.start.offset]
     offsets += [it for it in (entry.open_since, entry.evicted) if isinstance(it, int)]
