@@ -22,7 +22,7 @@ from streamduel.analysis.counting import (
     make_views,
     that_count,
 )
-from streamduel.analysis.days import days
+from streamduel.analysis.days import days, most_met
 from streamduel.analysis.engine import MEMORY, Engine, Progress, quoted, silent
 from streamduel.analysis.examples import examples
 from streamduel.analysis.fields import Chosen
@@ -248,6 +248,8 @@ def _experiment(
     counts = counted[request.credit]
     judged = Judged(counts, request.rules)
     finding, clients = judged.finding(arms), _clients(engine, name, judged, request)
+    leader = judged.verdict.champion
+    opponent = most_met(judged.verdict.wins, leader)
     # Functions whose outcomes are equal have the same counts.
     distinct = {each: _sensitivity(each, arms, request.rules) for each in set(counted.values())}
     by_credit = {credit: distinct[each] for credit, each in counted.items()}
@@ -266,7 +268,8 @@ def _experiment(
         checks=checks(engine, Facts(name, arms, tallies, finding, by_credit, clients)),
         tallies=tallies,
         clients=clients,
-        days=days(engine, name, judged.verdict.champion, request.credit, request.rules),
+        most_met=None if finding.leader is None else arms[opponent],
+        days=days(engine, name, (leader, opponent), request.credit, request.rules),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from streamduel.analysis.counting import Rules, that_count
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Day
+from streamduel.preference.arrays import Floats
 
 DAY_MS: Final = 86_400_000
 
@@ -15,13 +16,23 @@ MAX_PERIODS: Final = 60
 """Rows of the table and points of the plot; longer experiments have periods of several days."""
 
 
-def days(engine: Engine, experiment: str, leader: int, credit: str, rules: Rules) -> list[Day]:
+def most_met(wins: Floats, arm: int) -> int:
+    """The opponent with which an arm has most duels."""
+    duels = wins[arm] + wins[:, arm]
+    duels[arm] = -1
+    return int(duels.argmax())
+
+
+def days(
+    engine: Engine, experiment: str, pair: tuple[int, int], credit: str, rules: Rules
+) -> list[Day]:
     """The duels of each day, or of several days together.
 
     Args:
         engine: with the view `scored`.
         experiment: its name.
-        leader: the arm whose win rate is shown.
+        pair: the arm whose win rate is shown, and its opponent. A policy chooses ever stronger
+            opponents: a rate against all of them would fall, whatever users prefer.
         credit: the credit function.
         rules: which ties count.
     """
@@ -32,20 +43,21 @@ def days(engine: Engine, experiment: str, leader: int, credit: str, rules: Rules
     first, last = engine.rows(f"SELECT min(ts), max(ts) FROM scored WHERE {where}")[0]
     if first is None:
         return []
+    leader, opponent = pair
+    own = f"i IN ({leader}, {opponent}) AND j IN ({leader}, {opponent})"
     start = first // DAY_MS
     width = -(-(last // DAY_MS - start + 1) // MAX_PERIODS)
     rows = engine.rows(
         f"""
         SELECT (ts // {DAY_MS} - {start}) // {width} AS period, sum(n),
-            sum(n) FILTER (i = {leader} OR j = {leader}),
-            sum(n * CASE WHEN i = {leader} THEN {credit} ELSE 2 - {credit} END)
-                FILTER (i = {leader} OR j = {leader}) / 2
+            sum(n) FILTER ({own}),
+            sum(n * CASE WHEN i = {leader} THEN {credit} ELSE 2 - {credit} END) FILTER ({own}) / 2
         FROM scored WHERE {where} GROUP BY period ORDER BY period
         """
     )
     return [
-        Day(_date(start + period * width), int(n), float(won) / float(own) if own else None)
-        for period, n, own, won in rows
+        Day(_date(start + period * width), int(n), float(won) / float(met) if met else None)
+        for period, n, met, won in rows
     ]
 
 

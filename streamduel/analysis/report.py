@@ -82,7 +82,7 @@ class Day(msgspec.Struct, frozen=True):
     Attributes:
         start: the first day, in UTC.
         duels: of two arms.
-        win_rate: the leader's share of its duels; None without one.
+        win_rate: the leader's share of its duels with its `most_met` opponent; None without one.
     """
 
     start: str
@@ -159,7 +159,8 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
         checks: of the data.
         tallies: records by outcome.
         clients: the unit of confidence and intervals.
-        days: the duels over time.
+        most_met: the opponent with which the leader has most duels; None without a leader.
+        days: the duels over time, and the leader's win rate against this opponent.
         examples: lists of the leader and its closest challenger that users decided.
         timeline: the control records, the oldest first.
     """
@@ -177,6 +178,7 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
     checks: list[Check]
     tallies: dict[str, int]
     clients: Clients
+    most_met: str | None
     days: list[Day]
     examples: list[Example] = []
     timeline: list[Moment] = []

@@ -27,6 +27,7 @@ def test_the_report_has_every_part(tmp_path: Path) -> None:
     assert "ltr wins with 9" in page
     assert page.count('<svg class="interval sure"') == 1
     assert page.count('<tr><th scope="row">2026-') == 4
+    assert "win rate of <bdi>ltr</bdi> against <bdi>bm25</bdi> alone, which it met most" in page
 
 
 def test_the_report_says_that_it_has_the_largest_segments_only(tmp_path: Path) -> None:
