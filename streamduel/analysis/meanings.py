@@ -38,8 +38,11 @@ OF_ONE: Final = frozenset({"won", "outcome", "result"})
 FLAGS: Final = {"true": "a", "false": "b", "1": "a", "0": "b", "10": "a", "00": "b"}
 """Whether a ranker has beaten its opponent; 1.0 without its point is 10."""
 
+RARE: Final = 0.001
+"""Share of the rows up to which other numbers than those of sides are mistakes."""
+
 MAX_WORDS: Final = 20
-"""Different winners that are no rankers: more are none of the words above."""
+"""Different teams that are no rankers: more are not the numbers of sides."""
 
 SHARE_OF_MIRRORED: Final = 0.9
 """Share of the comparisons of a log that has each of them from both sides."""
@@ -61,11 +64,17 @@ def winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[s
         for side in ("a", "b") if plain(columns.get(side, ""))
     )  # fmt: skip
     names = {side: f"number_name({winner}) = number_name({sides[side]})" for side in ("a", "b")}
-    if _are_flags(engine, source, winner):
+    # All rows: they may be in the order of their outcomes.
+    values = engine.keep(
+        f"looking at the winners of {source.table.where}",
+        f"SELECT {winner} AS winner, coalesce({' OR '.join(names.values())}, false) AS is_name,"
+        f" count(*) AS n FROM {source.table.relation} GROUP BY ALL",
+    )
+    if _are_flags(engine, source, values):
         names = {}  # also where a ranker has the name 1
-    named = f"({' OR '.join(names.values()) or 'false'})"
-    found = _numbers(engine, source, named)
-    words = _outcomes(engine, source, winner, named)
+        engine.rows(f"UPDATE {values} SET is_name = false")
+    found = _numbers(engine, source, values)
+    words = _outcomes(engine, source, values)
     numbers = {} if words else _sides_of_numbers(source, found)
     if numbers or words:
         _check_outcomes(source, [*numbers, *words])
@@ -78,15 +87,11 @@ def winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[s
     return f"CASE{of_names}{cases} WHEN true THEN {winner} END"
 
 
-def _are_flags(engine: Engine, source: Source, winner: str) -> bool:
+def _are_flags(engine: Engine, source: Source, values: str) -> bool:
     """Whether all winners tell whether a ranker has beaten its opponent, by the column's name."""
     if not is_perspective(source) or plain(source.columns.fields["winner"]) not in OF_ONE:
         return False
-    query = (
-        f"SELECT 1 FROM (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES})"
-        f" WHERE NOT is_flag({winner}) LIMIT 1"
-    )
-    return not engine.rows(query)
+    return not engine.rows(f"SELECT 1 FROM {values} WHERE NOT is_flag(winner) LIMIT 1")
 
 
 def _check_outcomes(source: Source, values: Sequence[str]) -> None:
@@ -117,23 +122,25 @@ def _tell(engine: Engine, source: Source, meanings: Mapping[str, str]) -> None:
     )
 
 
-def _numbers(engine: Engine, source: Source, named: str) -> set[float]:
+def _numbers(engine: Engine, source: Source, values: str) -> set[float]:
     """The numbers in `winner` that are no names of rankers.
 
     Args:
         engine: with the log.
         source: with a column of winners.
-        named: whether a winner is the name of a ranker, in SQL.
+        values: the table of different winners, whether each is the name of a ranker, and how
+            often it is there.
 
     Raises:
         ConfigurationError: in other rows, such numbers are names of rankers.
     """
     column = source.columns.fields["winner"]
     rows = engine.rows(
-        f"SELECT DISTINCT x, is_name FROM (SELECT try_cast({source.table.text(column)} AS DOUBLE)"
-        f" AS x, coalesce({named}, false) AS is_name FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
-        " WHERE x IN (-1, 0, 0.5, 1, 2) OR (x IS NOT NULL AND NOT is_name) ORDER BY x LIMIT 10"
+        "WITH numbers AS (SELECT try_cast(winner AS DOUBLE) AS x, is_name, n,"
+        f" x IN (-1, 0, 0.5, 1, 2) AS is_usual FROM {values})"
+        ", others AS (SELECT * FROM numbers WHERE NOT is_usual AND NOT is_name)"
+        " SELECT DISTINCT x, is_name FROM (FROM numbers WHERE is_usual UNION ALL FROM others WHERE"
+        f" (SELECT sum(n) FROM others) > {RARE} * (SELECT sum(n) FROM numbers)) ORDER BY x LIMIT 10"
     )
     found = {float(x) for x, is_name in rows if not is_name}
     if found and any(is_name for _, is_name in rows):  # 1 may be a ranker and a side
@@ -172,7 +179,7 @@ def _two_ways(source: Source, column: str, values: str) -> ConfigurationError:
     )
 
 
-def _outcomes(engine: Engine, source: Source, winner: str, named: str) -> dict[str, str]:
+def _outcomes(engine: Engine, source: Source, values: str) -> dict[str, str]:
     """The words in `winner` that are outcomes of side a, or of a tie; empty if there are none.
 
     `L` alone is the left side, if there is one, and beside `W` it is a defeat.
@@ -180,14 +187,15 @@ def _outcomes(engine: Engine, source: Source, winner: str, named: str) -> dict[s
     Raises:
         ConfigurationError: it may be both.
     """
-    rows = engine.rows(
-        f"SELECT DISTINCT plain({winner}) FROM (SELECT * FROM {source.table.relation} LIMIT"
-        f" {NUMBERS_OF_SIDES}) WHERE NOT coalesce({named}, false) AND"
-        f" winner_of({winner}, NULL, NULL, false) IS DISTINCT FROM 't' LIMIT {MAX_WORDS}"
+    known = OUTCOMES | FLAGS | DRAWS
+    rows = engine.rows(  # all known words, and whether there are others
+        f"SELECT DISTINCT plain(winner) AS word FROM {values} WHERE NOT is_name AND"
+        " winner_of(winner, NULL, NULL, false) IS DISTINCT FROM 't'"
+        f" ORDER BY word NOT IN ({', '.join(map(quoted, known))}), word LIMIT {len(known) + 1}"
     )
     found = {str(word) for (word,) in rows}
-    if is_perspective(source) and found and found <= (OUTCOMES | FLAGS | DRAWS).keys():
-        return {word: (OUTCOMES | FLAGS | DRAWS)[word] for word in sorted(found)}
+    if is_perspective(source) and found and found <= known.keys():
+        return {word: known[word] for word in sorted(found)}
     if found <= {"l", *DRAWS} and found != {"l"} and "l" in found:
         raise _two_ways(source, source.columns.fields["winner"], "winners d and l")
     outcomes = found & OUTCOMES.keys()

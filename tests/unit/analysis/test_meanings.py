@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, StreamduelError
 from tests.unit.analysis.exports import (
     OPTIONS,
     ROWS,
@@ -43,6 +44,38 @@ def words(a: object, b: object, tie: object) -> Callable[[Row], object]:
 def test_outcomes_in_words_are_understood(a: str, b: str, tie: str, tmp_path: Path) -> None:
     rows = named(**RANKERS, outcome=words(a, b, tie))
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "tie"),
+    [("W", "L", "D"), ("win", "loss", "draw"), (1, 2, 0), (1, -1, 0), ("1.0", "0.0", "0.5")],
+)
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1)])
+def test_outcomes_mean_the_same_in_any_order_of_the_rows(
+    a: object, b: object, tie: object, order: tuple[int, ...], tmp_path: Path
+) -> None:
+    counts = {a: 11_000, b: 10_500, tie: 10_001}
+    parts = [f"{value},{n}" for value, n in counts.items()]
+    values = ", ".join(f"({place}, '{part}')" for place, part in zip(order, parts, strict=True))
+    path = tmp_path / "x.csv"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT 'ltr' AS ranker_a, 'bm25' AS ranker_b, split_part(v, ',', 1) AS result"
+            f" FROM (VALUES {values}) AS t(place, v), range(split_part(v, ',', 2)::INT) ORDER BY"
+            f" place) TO '{path}'"
+        )
+    (pair,) = only(path).pairs
+    assert (pair.a, pair.wins_b, pair.wins_a, pair.ties) == ("bm25", *counts.values())
+
+
+def test_a_rare_other_number_does_not_change_what_numbers_mean(tmp_path: Path) -> None:
+    rows = named(**RANKERS, winner=words(1, 2, 0))
+    found = only(json_lines(tmp_path / "x.jsonl", [{**rows[0], "winner": 7}, *rows]))
+    check(found)
+    assert found.tallies["dead_letter"] == 1
+    many = [{**row, "winner": 7} for row in rows[:3]]
+    with pytest.raises(StreamduelError, match="because of their winner"):
+        only(json_lines(tmp_path / "y.jsonl", [*many, *rows]))
 
 
 def test_the_larger_score_wins(tmp_path: Path) -> None:
