@@ -33,6 +33,9 @@ CLOSE_SECONDS: Final = 3.0
 CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKERS_DOWN})
 """Errors that librdkafka reports, and after which it continues by itself."""
 
+ASK_SECONDS: Final = 2.0
+"""Timeout of a request for the ends of partitions."""
+
 MOST_MESSAGES: Final = 1_000_000
 """The largest argument that `Consumer.consume` accepts."""
 
@@ -66,6 +69,7 @@ class ConfluentConsumer:
         self._fatal: errors.KafkaError | None = None
         self.lost = False
         self._reread: set[TopicPartition] = set()  # in the present poll
+        self._suspected: list[TopicPartition] = []  # of a batch that is too large for an answer
         self._rejoin: Callable[[], None] | None = None  # at the next poll
         self._newest_topics = NewestTopics(admin, options.metadata_seconds)
 
@@ -145,14 +149,12 @@ class ConfluentConsumer:
             self._positions.restart()  # where the last poll met an offset out of range
             # `consume` with a timeout would wait for all its records.
             first = self._consumer.poll(seconds)
-            if first is None:
-                self._check_fatal()
-                return {}
-            messages = [first, *self._consumer.consume(self._more, 0)]
+            messages = [] if first is None else [first, *self._consumer.consume(self._more, 0)]
         found: dict[TopicPartition, Sequence[LogRecord]] = {}
         self._reread.clear()
         for at, run in runs(messages):
             self._take(found, at, run)
+        self._read_unreceived(found)
         self._check_fatal()
         if not found and self._failed:
             raise self._failed.popleft()
@@ -235,6 +237,24 @@ class ConfluentConsumer:
                     found[at] = [*found.get(at, ()), *records]
         self._reread.add(at)
         self._positions.seek(at, position)
+
+    def _read_unreceived(self, found: dict[TopicPartition, Sequence[LogRecord]]) -> None:
+        """Read past a batch for which librdkafka allows no answer: it asks for it again and again.
+
+        It does not say of which partition: each that is not at its end is suspected, one a poll.
+        """
+        if self._heard.unreceived and not self._suspected:
+            self._heard.unreceived = False
+            try:
+                ends = self.stable_ends([*self._positions.delivering], ASK_SECONDS)
+            except errors.KafkaError as error:
+                self._failed.append(error)
+                return
+            self._suspected = [at for at, end in ends.items() if self.position(at) < end]
+        if self._suspected and not self._reread:
+            at = self._suspected.pop()
+            if at in self._positions.delivering:
+                self._read_batch(found, at)
 
     def _check_fatal(self) -> None:
         if self._fatal is not None:

@@ -66,11 +66,13 @@ class Errors:
         refused: one that says why the brokers were not reached.
         denied: one that a new process may not have: librdkafka reads passwords and certificates
             only when it is opened.
+        unreceived: whether an answer was not received, because it is larger than allowed.
     """
 
     def __init__(self) -> None:
         self.refused: errors.KafkaError | None = None
         self.denied: errors.KafkaError | None = None
+        self.unreceived = False
 
     def __call__(self, error: KafkaError) -> None:
         """Called by librdkafka, within calls of the client."""
@@ -81,6 +83,7 @@ class Errors:
             self.denied = found
         elif REFUSAL.search(text):
             self.denied = errors.KafkaConfigurationError(text)
+        self.unreceived |= error.code() == KafkaError._BAD_MSG
         if error.code() != KafkaError._ALL_BROKERS_DOWN and not isinstance(
             self.refused, errors.SaslAuthenticationFailedError
         ):

@@ -1,7 +1,7 @@
 """Batches that librdkafka cannot read: kafka-python reads them, or reports what is wrong.
 
-librdkafka reports a batch that it cannot decompress, or whose decompression would exceed its limit,
-and fetches it again and again.
+librdkafka reports a batch that it cannot decompress, or which exceeds its limit with or without
+decompression, and fetches it again and again.
 """
 
 from __future__ import annotations

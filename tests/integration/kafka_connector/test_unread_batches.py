@@ -40,13 +40,13 @@ def produce_bomb(servers: str, at: TopicPartition) -> None:
             producer.send(at.topic, bytes(2**16), partition=at.partition)
 
 
-def opened(servers: str) -> Consumer:
+def opened(servers: str, options: ConsumerOptions | None = None) -> Consumer:
     settings = {
         "client": "confluent",
         "bootstrap_servers": [servers],
         "security_protocol": "PLAINTEXT",
     }
-    return connect(ConsumerOptions(), settings, PATIENCE)
+    return connect(options or ConsumerOptions(), settings, PATIENCE)
 
 
 def test_a_batch_reported_often_is_rejected_once(kafka: Broker, topics: Topics) -> None:
@@ -93,3 +93,27 @@ def test_a_poll_reads_one_such_batch(kafka: Broker, topics: Topics) -> None:
             assert len(now) <= 1
             rejected += now
     assert sorted(rejected) == places
+
+
+def test_a_batch_above_the_largest_answer_is_read(kafka: Broker, topics: Topics) -> None:
+    """librdkafka does not say of which partition it is."""
+    servers, topic = kafka.bootstrap_servers, topics(3, max_message_bytes=2**25)
+    places = [TopicPartition(topic, number) for number in range(3)]
+    with KafkaProducer(
+        bootstrap_servers=servers, batch_size=2**26, max_request_size=2**26, linger_ms=60_000
+    ) as producer:
+        for _ in range(19):
+            producer.send(topic, bytes(2**20), partition=1)
+        producer.send(topic, b"other", partition=0)
+    with KafkaProducer(bootstrap_servers=servers) as producer:
+        producer.send(topic, b"after", partition=1)
+    found: list[LogRecord] = []
+    deadline = time.monotonic() + PATIENCE
+    with closing(opened(servers, ConsumerOptions(max_batch_bytes=2**16))) as consumer:
+        consumer.assign(dict.fromkeys(places, 0))
+        while consumer.position(places[1]) < 20 or consumer.position(places[0]) < 1:
+            assert time.monotonic() < deadline, [*map(consumer.position, places)]
+            for records in consumer.poll(0.1).values():
+                found += records
+    values = [it.value for it in found if isinstance(it.value, bytes)]
+    assert sorted(map(len, values)) == [5, 5, *[2**20] * 19]
