@@ -63,8 +63,9 @@ class TopTwo(WindowedPolicy):
     then K of preferences.
 
     Args:
-        smallest_difference: ε; a rival that is better by less does not matter. The answer is then
-            that no arm beats the champion by ε, so that equal rankers do not compete without end.
+        smallest_difference: ε; a rival that is better by less does not matter. An arm that surely
+            none beats by ε is then an answer, too, so that equal best rankers do not compete
+            without end.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -243,7 +244,7 @@ class TopTwo(WindowedPolicy):
         return int(np.count_nonzero(leaders))
 
     def _winner(self) -> int | None:
-        """The arm that surely beats all others; if surely none does, the most others."""
+        """The arm that surely beats all others, or is beaten by none; else surely the most."""
         if self._earns or self._counts.duels < self._least:
             return None
         if self._known_at != self.elimination.turns:
@@ -251,12 +252,12 @@ class TopTwo(WindowedPolicy):
         return self._known
 
     def _sure_winner(self) -> int | None:
-        arm = self._counts.beats.argmax().item()
-        if self._counts.beats.item(arm) == self.n_arms - 1 or self.smallest_difference:
-            evidence = self.elimination.safe[arm].copy()
-            evidence[arm] = np.inf
-            if evidence.min() >= self.sure_at:
-                return arm
+        others = self.n_arms - 1
+        # With a smallest difference several arms may be sure, also one that beats few others.
+        if self.smallest_difference or self._counts.beats.max() == others:
+            _, won = bounds_of_score(self.elimination.safe >= self.sure_at)
+            if won.max() == others:
+                return int(np.where(won == others, self._rank(), -1).argmax())
         if self.elimination.out(self.out_at).number < self.n_arms:
             return None
         most, won = bounds_of_score(self.elimination.safe >= self.most_at)

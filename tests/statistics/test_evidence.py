@@ -182,6 +182,20 @@ def test_winner_by_a_tiny_gap_is_rarely_put_out() -> None:
     assert wrong < failure_limit(ERROR, EXPERIMENTS)
 
 
+@pytest.mark.parametrize("equal", [0, 2])
+def test_an_arm_that_another_one_beats_by_more_than_the_margin_is_rarely_the_answer(
+    equal: int,
+) -> None:
+    p, wrong = ordered(4, 0.101, equal), 0  # 0.1, where the bound is closest, would not be wrong
+    for number in range(EXPERIMENTS):
+        policy = TopTwo(4, seed=number, confidence=1 - ERROR, smallest_difference=0.1)
+        simulation = TopTwoRun(policy, MatrixEnvironment(p, seed=number + 5_000))
+        simulation.advance(DUELS)
+        assert simulation.policy().finished
+        wrong += simulation.champion() >= max(equal, 1)
+    assert wrong < failure_limit(ERROR, EXPERIMENTS)
+
+
 @kernel
 def ever_put_out(
     wagers: Wagers,

@@ -71,6 +71,7 @@ class Rules(NamedTuple):
         min_duels: duels before which there is no winner.
         leaders: (K,) buffer: the arms that may lead.
         won: (K,) buffer: how many arms each arm surely beats.
+        priority: (K,): of equal arms, the one with the largest is the winner.
         possible: (K,): in a search, the arms that may lead, as long as nothing has turned.
         turned: [0] is whether the evidence for or against an arm has crossed a line.
     """
@@ -82,6 +83,7 @@ class Rules(NamedTuple):
     min_duels: int
     leaders: Booleans
     won: Integers
+    priority: Integers
     possible: Booleans
     turned: Booleans
 
@@ -126,8 +128,8 @@ def rules_of(policy: TopTwo) -> Rules:
     n_arms, mark = policy.n_arms, np.bool_
     return Rules(
         policy.out_at, policy.sure_at, policy.most_at, policy.aim == "earn", policy.min_duels,
-        np.zeros(n_arms, mark), np.zeros(n_arms, np.int64), np.zeros(n_arms, mark),
-        np.ones(1, mark),
+        np.zeros(n_arms, mark), np.zeros(n_arms, np.int64), policy._priority.copy(),
+        np.zeros(n_arms, mark), np.ones(1, mark),
     )  # fmt: skip
 
 
@@ -176,33 +178,28 @@ def run(
 
 @compiled
 def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
-    """The arm that surely beats all others; if surely none does, the most; or `NONE`."""
+    """The arm that the answer names, or `NONE`; see `TopTwo`."""
     if rules.earns:
         return NONE
-    # Without a margin, the only arm that can surely beat all is the one with the least against it.
-    winner = int(np.argmin(wagers.most)) if wagers.margin == 0 else most_wins(wins)
-    if wagers.most[winner] < rules.sure_at or wagers.margin > 0:
-        sure = True
-        for other in range(len(wins)):
-            sure &= other == winner or wagers.safe[winner, other] >= rules.sure_at
-        if sure:
-            return winner
-    if mark_active(wagers, rules, 1):
-        return NONE
+    winner, best = NONE, NONE
+    for arm in range(len(wins)):
+        rank = rank_if_sure(wins, wagers, rules, arm)
+        if rank > best:
+            winner, best = arm, rank
+    if winner != NONE or mark_active(wagers, rules, 1):
+        return winner
     return copeland_winner(wagers, rules)
 
 
 @compiled
-def most_wins(wins: Floats) -> int:
-    """The arm that beats the most others in the counts; the first, if there are several."""
-    winner, most = 0, -1
-    for arm in range(len(wins)):
-        won = 0
-        for other in range(len(wins)):
-            won += wins[arm, other] > wins[other, arm]
-        if won > most:
-            winner, most = arm, won
-    return winner
+def rank_if_sure(wins: Floats, wagers: Wagers, rules: Rules, arm: int) -> int:
+    """`Algorithm._rank` of an arm with the evidence for an answer; `NONE` of any other arm."""
+    rank: int = rules.priority[arm]
+    for other in range(len(wins)):
+        if other != arm and wagers.safe[arm, other] < rules.sure_at:
+            return NONE
+        rank += len(wins) * (wins[arm, other] > wins[other, arm])
+    return rank
 
 
 @compiled
@@ -217,14 +214,15 @@ def copeland_winner(wagers: Wagers, rules: Rules) -> int:
 
 @compiled
 def count_won(wagers: Wagers, rules: Rules, enough: float) -> int:
-    """Count in `rules.won` how many arms each arm surely beats; the first that beats the most."""
+    """Count in `rules.won` how many arms each arm surely beats; which arm beats the most."""
     best = 0
     for arm in range(len(rules.won)):
         won = 0
         for other in range(len(rules.won)):
             won += wagers.safe[arm, other] >= enough
         rules.won[arm] = won
-        if won > rules.won[best]:
+        tied = won == rules.won[best]
+        if won > rules.won[best] or (tied and rules.priority[arm] > rules.priority[best]):
             best = arm
     return best
 
@@ -292,15 +290,14 @@ def draw_rival(
     """The arm with the best chance against the leader, in a race or in a search; the chance."""
     n_arms = len(rules.leaders)
     rival, best = 0, -np.inf
+    proven = wagers.safe
     for arm in range(n_arms):
         mean, deviation = posterior.mean[leader, arm], posterior.deviation[leader, arm]
         if arm == leader:
             chance = 0.5 if rules.earns else LOWEST
         elif mean + deviation * _LARGEST <= best:
             continue
-        elif wagers.safe[leader, arm] >= enough or (
-            not racing and wagers.safe[arm, leader] >= enough
-        ):
+        elif proven[leader, arm] >= enough or (not racing and proven[arm, leader] >= enough):
             chance = LOW
         else:
             chance = mean + deviation * normal(state, posterior, n_arms + arm)

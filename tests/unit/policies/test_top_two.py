@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.policies.top_two import TopTwo, possible_improvers, possible_winners
 from streamduel.preference.arrays import Floats
-from streamduel.preference.evidence import confidence
+from streamduel.preference.evidence import confidence, unbeaten
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.run import SteppedRun
 
@@ -68,6 +68,28 @@ def test_equal_rankers_end_with_a_difference_that_does_not_matter() -> None:
     assert 200 < policy.wins.sum() < 15_000
 
 
+def test_the_answer_may_be_an_arm_that_beats_few_others() -> None:
+    policy = TopTwo(6, seed=1, smallest_difference=0.1)
+    # Each of five arms loses to two of them; the sixth is even with all, and leads none.
+    for arm in range(5):
+        for rival in (1, 2):
+            policy.observe([arm] * 2, [(arm + rival) % 5] * 2, [1.0, 0.0], [140, 60])
+        policy.observe([arm] * 2, [5] * 2, [1.0, 0.0], [501, 500])
+    assert policy.finished
+    assert policy.champion() == 5
+    assert policy.candidates() == 1
+    assert policy.propose(2).tolist() == [[5, 5]] * 2
+    assert unbeaten(policy.wins, 5, 0.1) >= 0.95
+
+
+def test_of_several_arms_that_none_beats_one_that_beats_the_most_is_the_answer() -> None:
+    policy = TopTwo(3, seed=1, smallest_difference=0.1)
+    for a, b, won in ((0, 1, 505), (0, 2, 700), (1, 2, 510)):
+        policy.observe([a, a], [b, b], [1.0, 0.0], [won, 1000 - won])
+    assert policy.finished
+    assert policy.champion() == 0
+
+
 def test_finds_the_winner_and_ends() -> None:
     policy = after(ORDER, 3000)
     assert policy.finished
@@ -102,15 +124,19 @@ def test_of_several_copeland_winners_the_seed_decides() -> None:
     assert min(champions.values()) >= 8  # of 20 expected; below 8 in 1 of 3,000 experiments
 
 
-def test_goes_on_while_an_arm_may_beat_more_than_the_champion() -> None:
-    policy = TopTwo(4, seed=1)
+@pytest.mark.parametrize(("smallest_difference", "even"), [(0.0, 1)])
+def test_goes_on_while_an_arm_may_beat_more_than_the_champion(
+    smallest_difference: float, even: int
+) -> None:
+    policy = TopTwo(4, seed=1, smallest_difference=smallest_difference)
     # Each arm loses to one other and beats one; who wins the two open pairs beats the most.
     policy.observe([0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4, [90] * 4)
+    policy.observe([0, 1] * 2, [2, 3] * 2, [1.0, 1.0, 0.0, 0.0], [even] * 4)
     assert policy._out(1).marks.all()
     assert not policy.finished
     met = {tuple(sorted(pair)) for pair in policy.propose(300).tolist()}
     assert met <= {(0, 0), (1, 1), (2, 2), (3, 3), (0, 2), (1, 3)}
-    policy.observe(0, 2, 1.0, 90)
+    policy.observe(0, 2, 1.0, 90 + even)
     assert policy.finished
     assert policy.champion() == 0
 

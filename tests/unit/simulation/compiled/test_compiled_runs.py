@@ -42,6 +42,8 @@ CASES = [
     Case("top_two", {"confidence": 0.5}, 2_000),
     Case("top_two", {"confidence": 0.5, "min_duels": 1_500}, 2_000),
     Case("top_two", {"smallest_difference": 0.03}, 2_000),
+    Case("top_two", {"smallest_difference": 0.2, "confidence": 0.5}, 1_000),
+    Case("top_two", {"smallest_difference": 0.2, "aim": "earn"}, 1_000),
     Case("top_two", {"prior": "any"}, 3_000),
     Case("top_two", {"prior": "strong", "confidence": 0.5}, 1_000),
     Case("beat_the_mean", {"horizon": 3_000, "gamma": 1, "tight": True}, 4_000),
@@ -169,6 +171,15 @@ def test_compiled_is_stepped(case: Case, matrix: Any, size: int) -> None:
             quick.advance(stop)
             slow.advance(stop)
             assert_equal(quick, slow)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_several_winners_both_serve_the_same(seed: int) -> None:
+    runs = both(Case("top_two", {}, 2_000), cycle(3, np.random.RandomState(1)), seed, 0.1)
+    for run in runs:
+        run.advance(2_000)
+        assert run.policy().finished
+    assert_equal(*runs)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
