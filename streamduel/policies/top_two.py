@@ -65,7 +65,7 @@ class TopTwo(WindowedPolicy):
     Args:
         smallest_difference: ε; a rival that is better by less does not matter. An arm that surely
             none beats by ε is then an answer, too, so that equal best rankers do not compete
-            without end.
+            without end. If each is beaten by more, the search counts all differences.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -176,7 +176,7 @@ class TopTwo(WindowedPolicy):
 
     def _search(self, t: int) -> tuple[int, int]:
         """A leader among the arms that may beat the most others, and a rival that may beat it."""
-        sure = self.elimination.safe >= self._enough(self.most_at, t)
+        sure = self.elimination.beats >= self._enough(self.most_at, t)
         decided = sure | sure.T
         leaders = possible_winners(sure) if self._earns else possible_improvers(sure)
         leader, draws = self._draw(marks_of(~leaders))
@@ -240,7 +240,7 @@ class TopTwo(WindowedPolicy):
         n_in = self.n_arms - self._out(t).number
         if n_in:
             return n_in
-        leaders = possible_winners(self.elimination.safe >= self._enough(self.most_at, t))
+        leaders = possible_winners(self.elimination.beats >= self._enough(self.most_at, t))
         return int(np.count_nonzero(leaders))
 
     def _winner(self) -> int | None:
@@ -260,7 +260,7 @@ class TopTwo(WindowedPolicy):
                 return int(np.where(won == others, self._rank(), -1).argmax())
         if self.elimination.out(self.out_at).number < self.n_arms:
             return None
-        most, won = bounds_of_score(self.elimination.safe >= self.most_at)
+        most, won = bounds_of_score(self.elimination.beats >= self.most_at)
         if most.max() > won.max():
             return None
         # Of several winners, the one with the largest priority: it stays the same.

@@ -219,7 +219,7 @@ def count_won(wagers: Wagers, rules: Rules, enough: float) -> int:
     for arm in range(len(rules.won)):
         won = 0
         for other in range(len(rules.won)):
-            won += wagers.safe[arm, other] >= enough
+            won += wagers.beats[arm, other] >= enough
         rules.won[arm] = won
         tied = won == rules.won[best]
         if won > rules.won[best] or (tied and rules.priority[arm] > rules.priority[best]):
@@ -232,7 +232,7 @@ def count_lost(wagers: Wagers, arm: int, enough: float) -> int:
     """How many arms surely beat this one."""
     lost = 0
     for other in range(len(wagers.most)):
-        lost += wagers.safe[other, arm] >= enough
+        lost += wagers.beats[other, arm] >= enough
     return lost
 
 
@@ -290,7 +290,7 @@ def draw_rival(
     """The arm with the best chance against the leader, in a race or in a search; the chance."""
     n_arms = len(rules.leaders)
     rival, best = 0, -np.inf
-    proven = wagers.safe
+    proven = wagers.safe if racing else wagers.beats
     for arm in range(n_arms):
         mean, deviation = posterior.mean[leader, arm], posterior.deviation[leader, arm]
         if arm == leader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -90,6 +91,30 @@ def test_of_several_arms_that_none_beats_one_that_beats_the_most_is_the_answer()
     assert policy.champion() == 0
 
 
+@pytest.mark.parametrize("aim", ["identify", "earn"])
+def test_some_arm_may_be_the_winner_whatever_the_counts_are(aim: str) -> None:
+    dice = np.random.RandomState(1)
+    for seed in range(300):
+        n_arms = dice.randint(3, 8)
+        policy = TopTwo(n_arms, seed=seed, aim=aim, smallest_difference=dice.choice([0.05, 0.2]))
+        for a, b in combinations(range(n_arms), 2):
+            duels = dice.choice([3, 300, 30_000])
+            won = duels * dice.choice([0.2, 0.47, 0.5, 0.53, 0.8])
+            policy.observe([a, a], [b, b], [1.0, 0.0], [1 + int(won), 1 + int(duels - won)])
+        assert policy.candidates() >= 1
+
+
+def test_earning_never_serves_an_arm_that_loses_clearly_to_all() -> None:
+    policy = TopTwo(5, seed=1, aim="earn", smallest_difference=0.1)
+    # 0 loses to all; 1 to 3 are a cycle; 4 loses to each of these by less than the difference.
+    for a, b, won in [(j, 0, 800) for j in range(1, 5)] + [(j, 4, 530) for j in range(1, 4)]:
+        policy.observe([a, a], [b, b], [1.0, 0.0], [10 * won, 10_000 - 10 * won])
+    policy.observe([1, 2, 3] * 2, [2, 3, 1] * 2, [1.0] * 3 + [0.0] * 3, [7000] * 3 + [3000] * 3)
+    assert policy._out(policy.duels + 1).marks.all()
+    assert policy.candidates() == 3
+    assert not (policy.propose(100) == 0).any()
+
+
 def test_finds_the_winner_and_ends() -> None:
     policy = after(ORDER, 3000)
     assert policy.finished
@@ -124,7 +149,7 @@ def test_of_several_copeland_winners_the_seed_decides() -> None:
     assert min(champions.values()) >= 8  # of 20 expected; below 8 in 1 of 3,000 experiments
 
 
-@pytest.mark.parametrize(("smallest_difference", "even"), [(0.0, 1)])
+@pytest.mark.parametrize(("smallest_difference", "even"), [(0.0, 1), (0.1, 500)])
 def test_goes_on_while_an_arm_may_beat_more_than_the_champion(
     smallest_difference: float, even: int
 ) -> None:
