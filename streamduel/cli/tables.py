@@ -117,8 +117,7 @@ def _answer(experiment: ExperimentReport) -> str:
         return f"[bold]undecided[/], no evidence for any champion yet{ended}"
     if experiment.no_winner:  # also if the policy seeks a Copeland winner, of which it is sure
         return (
-            f"no arm beats all others; champion [bold green]{_shown(str(experiment.champion))}[/] "
-            f"beats as many as any, confidence {at_least(experiment.unsurpassed)}"
+            f"no arm beats all others; {_unsurpassed(experiment)}"
             f"{f'; {within}' if within else ''}{ended}"
         )
     if within:
@@ -130,6 +129,15 @@ def _answer(experiment: ExperimentReport) -> str:
         f"confidence {least}{at_least(experiment.confidence)}"
         f"{progress if experiment.progress < 1 else ''}{ended}"
     )
+
+
+def _unsurpassed(experiment: ExperimentReport) -> str:
+    """Whether the champion is known to beat as many others as any arm."""
+    champion = f"[bold green]{_shown(str(experiment.champion))}[/]"
+    if experiment.unsurpassed < LEVEL:
+        return f"{champion} is the champion, but another one may beat more"
+    confidence = at_least(experiment.unsurpassed)
+    return f"champion {champion} beats as many as any, confidence {confidence}"
 
 
 def _within_margin(experiment: ExperimentReport) -> str:

@@ -48,6 +48,13 @@ def test_a_cycle_has_no_winner_whichever_is_sought(tmp_path: Path, policy: str) 
     assert found.endswith(f"{end}confidence 99.9 %")
 
 
+def test_where_none_beats_all_others_another_arm_may_beat_more(tmp_path: Path) -> None:
+    wins = {"rp": 700, "ps": 700, "sq": 700, "qr": 700, "rs": 500, "pq": 500}
+    found = answer(tmp_path, wins)
+    assert found.startswith("search: no arm beats all others; ")
+    assert found.endswith(" is the champion, but another one may beat more")
+
+
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_no_arm_is_better_by_a_difference_that_matters(tmp_path: Path, confidence: float) -> None:
     found = answer(
