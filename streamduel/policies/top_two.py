@@ -135,7 +135,7 @@ class TopTwo(WindowedPolicy):
             self.sure_at = self.out_at + ln(self.n_arms) + MARGIN
         self.most_at = nats(self.confidence, self.n_arms, "copeland") + MARGIN
         earns = self._earns = self.aim == "earn"
-        self._least = self.min_duels
+        self._least = self.min_duels - (self.duels - self._counts.duels)  # a window forgets
         lines = (0.0, 0.0, 0.0) if earns else (self.out_at, self.sure_at, self.most_at)
         self.elimination = self._track(
             Elimination(self._counts.wins, self.smallest_difference, lines, rising=earns)

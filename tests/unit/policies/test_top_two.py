@@ -205,6 +205,15 @@ def test_possible_winners() -> None:
     assert possible_winners(sure).tolist() == [True, False, True, True]
 
 
+def test_ends_after_more_duels_than_the_window_has() -> None:
+    early, late = (after(ORDER, duels, window=1000, min_duels=2500) for duels in (2499, 2501))
+    assert not early.finished
+    assert late.finished
+    assert late.champion() == 0
+    assert early.propose(50).tolist() != [[0, 0]] * 50
+    assert late.propose(2).tolist() == [[0, 0]] * 2
+
+
 @pytest.mark.parametrize("aim", ["identify", "earn"])
 @pytest.mark.parametrize("preferences", [ORDER, CYCLE], ids=["order", "cycle"])
 def test_a_window_forgets(preferences: Floats, aim: str) -> None:
