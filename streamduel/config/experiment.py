@@ -134,8 +134,9 @@ class StopSettings(Section):
         " others explore permanently.",
     )
     min_duels: Integer = Field(
-        0, ge=0, le=MAX_TIME, description="Duels before which exploration does not end."
-    )
+        0, ge=0, le=MAX_TIME, description="Duels before which `confidence`, `top_two` and"
+        " `batched_top_two` do not end exploration; a horizon and policies with one arm left do.",
+    )  # fmt: skip
 
 
 class FallbackSettings(Section):
@@ -357,11 +358,7 @@ class ExperimentSettings(Section):
             "smallest_difference": self.smallest_difference,
             "min_duels": min(self.stop.min_duels, MAX_DUELS),
         }
-        wanted = {
-            name: value
-            for name, value in shared.items()
-            if name in kind.declared and value is not None
-        }
+        wanted = {key: it for key, it in shared.items() if key in kind.declared and it is not None}
         parameters = kind.check_parameters({**wanted, **self.policy.parameters})
         if self.prior.is_given and "prior" in kind.declared:
             parameters["prior"] = self.prior.pseudo_wins(arms)

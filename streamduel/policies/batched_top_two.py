@@ -89,6 +89,7 @@ class BatchedTopTwo(BatchedPolicy):
         reason="a batched policy needs at least one round",
     )
     confidence = TopTwo.confidence
+    min_duels = TopTwo.min_duels
 
     def _begin(self) -> None:
         super()._begin()
@@ -101,7 +102,7 @@ class BatchedTopTwo(BatchedPolicy):
 
     def _top_two(self) -> TopTwo:
         """`TopTwo` with a copy of the counts, and the generator of this policy."""
-        policy = TopTwo(self.n_arms, confidence=self.confidence)
+        policy = TopTwo(self.n_arms, confidence=self.confidence, min_duels=self.min_duels)
         state = policy.state_dict()
         state["counts"], state["priority"] = self._counts.state_dict(), self._priority.tolist()
         policy = TopTwo.from_state(state)

@@ -73,6 +73,14 @@ def test_ends_with_an_answer_that_is_sure() -> None:
     assert confidence(policy.wins, 0, "condorcet") >= 0.95
 
 
+def test_ends_after_min_duels() -> None:
+    assert after(ORDER, 1_000, horizon=10_000).finished
+    assert not after(ORDER, 1_000, horizon=10_000, min_duels=2_000).finished
+    policy = after(ORDER, 10_000, horizon=10_000, min_duels=2_000)
+    assert policy.champion() == 0
+    assert 2_000 <= policy.wins.sum() < 4_000, "then the champion meets itself"
+
+
 def test_finds_a_copeland_winner_where_no_arm_beats_all_others() -> None:
     policy = after(CYCLE, 10_000, horizon=10_000, rounds=12)
     assert policy.finished
