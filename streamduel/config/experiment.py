@@ -373,6 +373,9 @@ class ExperimentSettings(Section):
                 f"must be 'identify' if stop.confidence is given (found 'earn' and {confidence}):"
                 f" an experiment that earns never ends.",
             )
+        if self.aim == "earn" and "horizon" in policies.get(self.policy.name).declared:
+            ends = f"must be 'identify' with policy {shown(self.policy.name)}: it has a horizon."
+            yield Problem("aim", ends)
         cells = sum(map(len, self.segments.values())) * len(arms) ** 2
         if cells > MAX_CELLS:
             yield Problem(

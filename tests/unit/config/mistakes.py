@@ -226,6 +226,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
      {"arms": ["bm25", "ltr"], "policy": {"aim": "earn"}, "stop": {"confidence": 0.9}},
      "experiments.search.aim must be 'identify' if stop.confidence is given (found 'earn' and "
      "0.9): an experiment that earns never ends."),
+    ("experiments.search",
+     {"arms": ["bm25", "ltr"], "policy": {"name": "c2b", "horizon": 1000}, "aim": "earn"},
+     "experiments.search.aim must be 'identify' with policy 'c2b': it has a horizon."),
     ("experiments.search.smallest_difference", 0.5,
      "experiments.search.smallest_difference must be a number at least 0 and below 0.5, or null "
      "(found 0.5)."),
