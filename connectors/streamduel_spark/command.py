@@ -105,7 +105,10 @@ def run(
         ),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only errors and lost records.")
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Print only errors, lost records and Spark's own lines."
+        ),
     ] = False,
 ) -> None:
     """Count the raw records of `spark.topic`, and write `duels` records into `source.topic`.

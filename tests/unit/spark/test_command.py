@@ -108,6 +108,7 @@ def test_the_help_teaches(
     assert status == 0
     for word in ("CONFIG", "spark.topic", "--until-end", "--master", "--conf", "checkpoint"):
         assert word in text
+    assert "Print only errors, lost records and Spark's own lines." in text
     assert "run" in run(monkeypatch, capsys, "--help")[1]
 
 
