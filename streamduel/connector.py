@@ -135,12 +135,14 @@ class Snapshot:
         entries: the newest value of every entry ever committed, by name.
         place: where it is stored, for error messages.
         offset_place: where `next_offset` is stored in it, for them, too.
+        group: the consumer group that wrote it; None if there was none, or it is unknown.
     """
 
     next_offset: int
     entries: Mapping[str, bytes]
     place: str = field(default="", compare=False)
     offset_place: str = field(default="its next offset", compare=False)
+    group: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ ASK_SECONDS = 5.0
 NEXT_OFFSET = b"$next_offset"
 """The key of the record that holds the snapshot's next offset. No entry's name starts with `$`."""
 
+GROUP = b"$group"
+"""The key of the record that names the group of the service that writes the snapshot."""
+
 MAX_DIGITS = 19
 """The most digits of an offset: Kafka's offsets are below 2**63."""
 
@@ -118,7 +121,7 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
         )
     entries = {}
     for key, entry in found.items():
-        if key == NEXT_OFFSET:
+        if key in (NEXT_OFFSET, GROUP):
             continue
         try:
             entries[key.decode()] = entry
@@ -129,7 +132,8 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
                 f"and a null value removes it."
             ) from None
     offset_place = f"the value of the key '{NEXT_OFFSET.decode()}'"
-    return Snapshot(int(next_offset), entries, place, offset_place)
+    group = found[GROUP].decode(errors="replace") if GROUP in found else None
+    return Snapshot(int(next_offset), entries, place, offset_place, group)
 
 
 class KafkaArchive:

@@ -15,7 +15,7 @@ from streamduel_kafka.client import AdminOptions
 from streamduel_kafka.connecting import reason
 from streamduel_kafka.kafka_python.admin import PythonAdmin, open_admin
 from streamduel_kafka.rights import Rights
-from streamduel_kafka.settings import SourceSettings
+from streamduel_kafka.settings import Cluster, SourceSettings
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -26,12 +26,12 @@ PAUSE_SECONDS: Final = 0.5
 """The time between two looks at the members."""
 
 
-def group_admin(source: SourceSettings) -> PythonAdmin:
+def group_admin(cluster: Cluster) -> PythonAdmin:
     """A client that can describe groups and transactions: kafka-python, whichever is configured.
 
     librdkafka cannot describe transactions.
     """
-    settings = {key: value for key, value in source.client_settings.items() if key != "client"}
+    settings = {key: value for key, value in cluster.client_settings.items() if key != "client"}
     return open_admin(settings, AdminOptions(), REACH_SECONDS)
 
 

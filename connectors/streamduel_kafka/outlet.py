@@ -10,7 +10,7 @@ from kafka import TopicPartition, errors
 from streamduel.connector import Failpoint, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import transaction
-from streamduel_kafka.archive import NEXT_OFFSET
+from streamduel_kafka.archive import GROUP, NEXT_OFFSET
 from streamduel_kafka.client import Sent
 from streamduel_kafka.connecting import unreachable
 from streamduel_kafka.instance import Instance, transactional_id
@@ -80,6 +80,8 @@ class KafkaOutlet:
             topic, at = self._snapshots.topic, commit.partition
             for name, entry in commit.entries.items():
                 send(topic, name.encode(), entry, partition=at)
+            if self._source is not None and self._source.group_id is not None:
+                send(topic, GROUP, self._source.group_id.encode(), partition=at)
             next_offset = str(commit.next_offset).encode()
             self._written[at] = send(topic, NEXT_OFFSET, next_offset, partition=at)
 

@@ -338,7 +338,8 @@ class SnapshotSettings(Cluster):
     """The topic of the snapshots."""
 
     topic: TopicName = Field(
-        description="The snapshots' topic, compacted, with as many partitions as the click log.",
+        description="The snapshots' topic, compacted, with as many partitions as the click log; "
+        "each group needs its own.",
         examples=["streamduel-snapshots"],
     )
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import structlog
 from kafka import TopicPartition, errors
 
 from streamduel.connector import Snapshot
-from streamduel.errors import ConnectorError, SnapshotError
+from streamduel.errors import ConnectorError, SnapshotError, counted
 from streamduel_kafka.archive import ASK_SECONDS, READER, Closed, read_snapshot
 from streamduel_kafka.client import Committed, Consumer
 from streamduel_kafka.connecting import connect, is_fatal, reason
+from streamduel_kafka.group import group_admin
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SnapshotSettings
 from streamduel_kafka.source import KafkaSource
@@ -143,8 +145,37 @@ class SnapshotLoader:
             committed = self._committed(consumer, partition)
         finally:
             consumer.close()
+        self._check_group(partition, snapshot)
         self._check(partition, snapshot, written, committed)
         return snapshot
+
+    def _check_group(self, partition: int, snapshot: Snapshot | None) -> None:
+        """Refuse the snapshot of another group that has members: its service writes it, too.
+
+        Without members, this group continues it: the group has another name now.
+        """
+        own = None if self._source is None else self._source.group_id
+        writer = None if snapshot is None else snapshot.group
+        if own is None or writer in (None, own):
+            return
+        try:
+            with closing(group_admin(self._settings)) as admin:
+                members: int | None = len(admin.members(writer))
+        except (errors.KafkaError, OSError) as error:
+            log.debug("group unknown", group=writer, error=reason(error))
+            members = None
+        if members:
+            raise SnapshotError(
+                f"group '{writer}' writes the snapshot of partition {partition} in snapshots.topic "
+                f"'{self._settings.topic}', and has {counted(members, 'member')} now; group "
+                f"'{own}' would overwrite it. Give each group its own snapshots.topic; if "
+                f"'{own}' is to continue instead, stop all processes of '{writer}' first, and "
+                f"start when their sessions have ended."
+            )
+        log.warning(
+            "snapshot of another group", partition=partition, group=own, writer=writer,
+            advice="normal after source.group was renamed; two services need two snapshots.topic",
+        )  # fmt: skip
 
     def _committed(self, consumer: Consumer, partition: int) -> Committed | None:
         if self._source is None:

@@ -111,7 +111,7 @@ def _check_together(entries: Mapping[str, bytes], entry: PartitionEntry, place: 
     if entry.entries != Entries(entries).together:
         raise _refused(
             PARTITION_ENTRY, place, "was written with other entries than those found: one is "
-            "older or newer than the others",
+            "older or newer than the others, or another service writes there, too",
         )  # fmt: skip
 
 

@@ -2,14 +2,23 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka import (
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    OffsetAndMetadata,
+    TopicPartition,
+    errors,
+)
 from kafka.admin import MemberToRemove
 from structlog.testing import capture_logs
 
 from streamduel.errors import ConnectorError, SnapshotError
 from streamduel_kafka import archive, snapshots
+from streamduel_kafka.kafka_python.admin import PythonAdmin
 from streamduel_kafka.snapshots import SnapshotLoader
 from tests.broker.fixture import on_both_clients
 from tests.integration.kafka_connector.bed import Bed, commit, gain, snapshot, start, work
@@ -17,13 +26,18 @@ from tests.integration.kafka_connector.bed import Bed, commit, gain, snapshot, s
 pytestmark = [pytest.mark.kafka, on_both_clients]
 
 
-def reset(bed: Bed, offset: int, metadata: str = "") -> None:
-    """As `kafka-consumer-groups --reset-offsets`, which needs a group without members."""
+def leave(bed: Bed) -> None:
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
         members = admin.describe_groups([bed.group])[bed.group]["members"]
         leaving = [MemberToRemove(group_instance_id=each["group_instance_id"]) for each in members]
         if leaving:
             admin.remove_group_members(bed.group, leaving)
+
+
+def reset(bed: Bed, offset: int, metadata: str = "") -> None:
+    """As `kafka-consumer-groups --reset-offsets`, which needs a group without members."""
+    leave(bed)
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
         at = TopicPartition(bed.topic, 0)
         admin.alter_group_offsets(bed.group, {at: OffsetAndMetadata(offset, metadata, -1)})
 
@@ -66,6 +80,38 @@ def test_records_that_are_no_snapshot(bed: Bed) -> None:
         producer.send(bed.snapshots, key=b"partition", value=b'{"next": 0}', partition=0)
     with pytest.raises(SnapshotError, match="holds records, but no snapshot"):
         outlet.load(0)
+
+
+def test_a_snapshot_of_another_group_is_continued_when_that_has_ended(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.produce(10, 0)
+    source = bed.source()
+    start(source, gain(source))
+    commit(bed.outlet(source), work(0, 5))
+    other = bed.source(group=f"other {bed.group}")
+    start(other, gain(other))
+    outlet = bed.outlet(other)
+    with pytest.raises(SnapshotError, match=rf"'{bed.group}' writes .* has 1 member now; .* own"):
+        outlet.load(0)
+    with monkeypatch.context() as unknown, capture_logs() as logs:
+        unknown.setattr(PythonAdmin, "members", refuse)
+        assert outlet.load(0) == snapshot(5, experiment=b"0:5")
+    assert [line["event"] for line in logs].count("snapshot of another group") == 1
+    source.close()
+    leave(bed)
+    with capture_logs() as logs:
+        assert outlet.load(0) == snapshot(5, experiment=b"0:5")
+    (warning,) = (line for line in logs if line["event"] == "snapshot of another group")
+    assert (warning["group"], warning["writer"]) == (f"other {bed.group}", bed.group)
+    commit(outlet, work(0, 6))
+    with capture_logs() as logs:
+        assert outlet.load(0) == snapshot(6, experiment=b"0:6")
+    assert not logs
+
+
+def refuse(*_: Any) -> Any:
+    raise errors.GroupAuthorizationFailedError
 
 
 def test_a_snapshot_that_is_newer_than_the_offset_of_the_group(bed: Bed) -> None:
