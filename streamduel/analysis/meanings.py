@@ -39,7 +39,7 @@ FLAGS: Final = {"true": "a", "false": "b", "1": "a", "0": "b", "10": "a", "00": 
 """Whether a ranker has beaten its opponent; 1.0 without its point is 10."""
 
 RARE: Final = 0.001
-"""Share of the rows up to which other numbers than those of sides are mistakes."""
+"""Share of the rows up to which a value that fits no other is a mistake."""
 
 MAX_WORDS: Final = 20
 """Different teams that are no rankers: more are not the numbers of sides."""

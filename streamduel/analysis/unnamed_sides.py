@@ -8,7 +8,7 @@ from typing import Final
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
-from streamduel.analysis.meanings import check_names
+from streamduel.analysis.meanings import RARE, check_names
 from streamduel.analysis.names import OF_SIDES, PLACES, SIDES_A, SIDES_B
 from streamduel.errors import ConfigurationError, listed
 from streamduel.section import MAX_ARMS
@@ -33,12 +33,16 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
             _check_unnamed(engine, source)
         return _named_by_columns(fields)
     text = table.text(fields[field])
-    values = f"unnest(entries({text}))" if field == "teams" else text
+    values, rows = text, table.relation  # all rows: they may be in the order of their winners
+    if field == "teams":
+        values = f"unnest(entries({text}))"
+        rows = f"(SELECT * FROM {table.relation} LIMIT {NUMBERS_OF_SIDES})"
     found = engine.rows(
-        "SELECT DISTINCT x, side_of(x, NULL, NULL, false), side_word(x) = plain(x)"
-        f" FROM (SELECT {values} AS x FROM (SELECT * FROM {table.relation} LIMIT"
-        f" {NUMBERS_OF_SIDES})) WHERE side_of(x, NULL, NULL, false) <> '-'"
-        " AND winner_of(x, NULL, NULL, false) IS DISTINCT FROM 't' ORDER BY x LIMIT 20"
+        "SELECT x, side_of(x, NULL, NULL, false), side_word(x) = plain(x)"
+        f" FROM (SELECT x, count(*) AS n FROM (SELECT {values} AS x FROM {rows}) GROUP BY x)"
+        " WHERE side_of(x, NULL, NULL, false) <> '-'"
+        " AND winner_of(x, NULL, NULL, false) IS DISTINCT FROM 't'"
+        f" QUALIFY n > {RARE} * sum(n) OVER () ORDER BY x LIMIT 20"
     )
     words = {str(x): side for x, side, is_name in found if is_name}
     names = [str(x) for x, side, _ in found if side == "?"]

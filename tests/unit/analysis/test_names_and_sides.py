@@ -118,3 +118,13 @@ def test_rankers_keep_the_names_that_the_log_gives_them(
     (pair,) = only(csv(tmp_path / "x.csv", column, rows)).pairs
     assert (pair.a, pair.b) == names
     assert (pair.wins_a, pair.wins_b, pair.ties) == (10, 30, 2)
+
+
+def test_rankers_that_only_the_winners_name_are_found_in_any_order_of_the_rows(
+    tmp_path: Path,
+) -> None:
+    rows = {"bm25": 10_500, "ltr": 12_000, "tie": 2, "tlr": 3}
+    found = only(csv(tmp_path / "x.csv", "winner", rows))
+    (pair,) = found.pairs
+    assert (pair.a, pair.wins_a, pair.wins_b, pair.ties) == ("bm25", 10_500, 12_000, 2)
+    assert found.tallies["dead_letter"] == 3
