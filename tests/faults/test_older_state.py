@@ -69,7 +69,7 @@ def formats(servers: str, topic: str) -> set[int]:
     return {
         json.loads(value)["format"]
         for (_, key), value in newest.items()
-        if value is not None and key != b"$next_offset"
+        if value is not None and not key.startswith(b"$")
     }
 
 
