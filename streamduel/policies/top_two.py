@@ -215,9 +215,14 @@ class TopTwo(WindowedPolicy):
     def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
         """As `Algorithm.explain`: by scores, samples and evidence."""
         self.elimination.settle()
-        score, evidence = self.posterior.score, self.elimination.safe
+        score, out = self.posterior.score, self._out(self._counts.duels + 1)
+        # Once all arms are out, only pairs that are surely won count.
+        evidence, claim = self.elimination.beats, "better"
+        if out.number < self.n_arms and self.smallest_difference:
+            evidence = self.elimination.safe
+            claim = f"not worse by {self.smallest_difference:g}"
         # The arms that are out come last; both arms of the pair may have been drawn as leader.
-        standing = score - self.n_arms * self._out(self._counts.duels + 1).marks
+        standing = score - self.n_arms * out.marks
         leader, rival = (first, second) if standing[first] >= standing[second] else (second, first)
         leads = "leads" if standing[leader] == standing.max() else "was drawn as a possible winner"
         required = self.sure_at if self.aim == "identify" else ln(self._counts.duels + 1)
@@ -228,7 +233,7 @@ class TopTwo(WindowedPolicy):
             f"{arms[leader]} {leads}, expected to beat {score.item(leader):.1f} of "
             f"{self.n_arms - 1} others; {arms[rival]} was drawn as the rival that may still beat "
             f"it, with {percent(chance)} ± {percent(deviation)} of their duels. Of "
-            f"{required:.1f} nats that prove {arms[leader]} better, "
+            f"{required:.1f} nats that prove {arms[leader]} {claim}, "
             f"{max(0.0, evidence.item(leader, rival)):.1f} are there."
         )
 

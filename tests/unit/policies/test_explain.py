@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from streamduel import policies
+from streamduel.policies.top_two import TopTwo
 
 NAMES = ("bm25", "ltr-v1", "ltr-v2", "dense")
 P = np.array(
@@ -80,6 +81,15 @@ def test_top_two_tells_what_is_missing() -> None:
         "x leads, expected to beat 1.0 of 1 others; y was drawn as the rival that may still beat "
         "it, with 40.2 % ± 4.8 % of their duels. Of 3.7 nats that prove x better, 1.5 are there."
     )
+
+
+def test_top_two_tells_what_a_smallest_difference_asks_to_be_proven() -> None:
+    policy = TopTwo(3, seed=1, smallest_difference=0.1)
+    policy.observe([0, 1, 2] * 2, [1, 2, 0] * 2, [1.0] * 3 + [0.0] * 3, [60] * 3 + [40] * 3)
+    assert " nats that prove x not worse by 0.1, " in policy.explain(0, 1, ("x", "y", "z"))
+    policy.observe([0, 1, 2] * 2, [1, 2, 0] * 2, [1.0] * 3 + [0.0] * 3, [600] * 3 + [400] * 3)
+    assert policy._out(policy.duels + 1).marks.all(), "each of the cycle loses to one"
+    assert " nats that prove x better, " in policy.explain(0, 1, ("x", "y", "z"))
 
 
 def test_top_two_says_leads_only_of_the_ranker_with_the_best_score() -> None:
