@@ -140,6 +140,16 @@ def listed(names: Sequence[str], quote: str = "") -> str:
     return f"{first}, …" if len(names) > 10 else first
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """All of a few names, for a sentence.
+
+    >>> enumerated(["0"]), enumerated(["0", "1", "2"])
+    ('0', '0, 1 and 2')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def similar(name: str, allowed: Sequence[str]) -> str:
     """As `nearest`, for a name from the click log: one that differs in a single character.
 

@@ -9,7 +9,7 @@ from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
 from streamduel.analysis.names import OPPONENTS
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, enumerated
 
 WINNERS: Final = (
     {1.0: "a", 0.0: "t", 2.0: "b"},
@@ -151,8 +151,7 @@ def _numbers(engine: Engine, source: Source, values: str) -> set[float]:
 
 def _listed(numbers: Iterable[float]) -> str:
     """Different numbers in a sentence, such as 0, 1 and 2."""
-    texts = [f"{number:g}" for number in sorted(set(numbers))]
-    return f"{', '.join(texts[:-1])} and {texts[-1]}" if texts[1:] else texts[0]
+    return enumerated([f"{number:g}" for number in sorted(set(numbers))])
 
 
 def _sides_of_numbers(source: Source, found: set[float]) -> dict[str, str]:

@@ -17,7 +17,13 @@ from streamduel.cli.repair_backlog import unfolded
 from streamduel.cli.repair_opening import Load, gain, has_new_controls, open_log, own, reader
 from streamduel.config import LoadedConfig
 from streamduel.connector import PartitionCommit, Snapshot, Source, SourceOptions
-from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, counted
+from streamduel.errors import (
+    ConfigurationError,
+    ConnectorError,
+    SnapshotError,
+    counted,
+    enumerated,
+)
 from streamduel.records import MAX_TIME
 from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
@@ -372,7 +378,5 @@ def _control_topic(topic: str | None, move: repair_commits.Move) -> list[str]:
 
 
 def _told(partitions: list[int], one: str, several: str) -> str:
-    if len(partitions) == 1:
-        return f"partition {partitions[0]} {one}"
-    *first, last = map(str, partitions)
-    return f"partitions {', '.join(first)} and {last} {several}"
+    names = enumerated([str(partition) for partition in partitions])
+    return f"partition {names} {one}" if len(partitions) == 1 else f"partitions {names} {several}"
