@@ -203,8 +203,9 @@ CREATE MACRO pattern_of(teams, clicks, chances) AS array_to_string(
     chr(31)
 );
 
--- The segments of a record: the fields of an object, the first 64, in their order; or a text, which
--- is of the kind `segment`. Of a field that is there twice, the first value counts.
+-- The segments of a record: the fields of an object, in their order; or a text, which is of the kind
+-- `segment`. Of a field that is there twice, the first value counts. Records have at most 8 segments;
+-- of an object that is something else, 64 fields bound the rows.
 CREATE MACRO segments_of(t) AS CASE
     WHEN NOT starts_with(t, '{') THEN [{'kind': 'segment', 'name': t, 'place': 1}]
     WHEN json_valid(t) THEN [

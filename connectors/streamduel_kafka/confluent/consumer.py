@@ -34,7 +34,7 @@ CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKE
 """Errors that librdkafka reports, and after which it continues by itself."""
 
 ASK_SECONDS: Final = 2.0
-"""Timeout of a request for the ends of partitions."""
+"""The longest that a request for the ends of partitions may block a poll; it takes milliseconds."""
 
 MOST_MESSAGES: Final = 1_000_000
 """The largest argument that `Consumer.consume` accepts."""
