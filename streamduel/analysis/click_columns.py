@@ -15,9 +15,6 @@ from streamduel.errors import ConfigurationError
 RANKED: Final = ("rank", "position", "index", "indices")
 """Parts of names whose numbers are ranks; those of `clicks` and `clicked` may be anything."""
 
-FIRST: Final = 10_000
-"""Rows that are looked at."""
-
 Reading = Literal["ranks", "ranks, where 0 is no click", "flags", "numbers", "numbers with 0"]
 
 
@@ -76,10 +73,10 @@ def _with_click_rows(engine: Engine, table: Table, chosen: Chosen) -> Chosen:
             continue
         is_click = f"NOT no_click({table.text(fields[field])})"
         no_list = f"is_nothing({table.text(fields['teams'])})"
-        first = f"(SELECT * FROM {table.relation} LIMIT {FIRST})"
-        if engine.rows(f"SELECT 1 FROM {first} WHERE {is_click} AND NOT {no_list} LIMIT 1"):
+        some = f"SELECT 1 FROM {table.relation} WHERE {is_click}"
+        if engine.rows(f"{some} AND NOT {no_list} LIMIT 1"):
             continue
-        if engine.rows(f"SELECT 1 FROM {table.relation} WHERE {is_click} AND {no_list} LIMIT 1"):
+        if engine.rows(f"{some} AND {no_list} LIMIT 1"):
             chosen = chosen.plus(of_click, fields[field])
             fields = find_columns(list(table.columns), chosen, typed=False).fields
             break
@@ -100,14 +97,13 @@ def _with_click_rows(engine: Engine, table: Table, chosen: Chosen) -> Chosen:
 
 def _reading(engine: Engine, table: Table, clicks: str, teams: str) -> Reading:
     """What the values of a column of clicks are, in the rows of lists."""
-    text, sides = table.text(clicks), table.text(teams)
+    values = table.values(x=table.text(clicks), teams=table.text(teams))
     others, nothing, words, least, most, beyond = engine.rows(
         "SELECT count(*) FILTER (number IS NULL AND flag(x) IS NULL AND NOT no_click(x)),"
         " count(*) FILTER (no_click(x)), count(*) FILTER (number IS NULL AND flag(x) IS NOT NULL),"
         " min(number), max(number), coalesce(bool_or(number = ranks), false) FROM"
-        f" (SELECT {text} AS x, CASE WHEN NOT no_click({text}) THEN whole({text}) END AS number,"
-        f" len(entries({sides})) AS ranks FROM {table.relation} WHERE NOT is_nothing({sides})"
-        f" LIMIT {FIRST})"
+        " (SELECT x, CASE WHEN NOT no_click(x) THEN whole(x) END AS number,"
+        f" len(entries(teams)) AS ranks FROM {values} WHERE NOT is_nothing(teams))"
     )[0]
     if others or (least is None and not words):
         return "ranks"  # or arrays, objects and documents, which are read as they are

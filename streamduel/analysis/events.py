@@ -131,7 +131,7 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
     if source.kind == "flat":
         if not {"a", "b"} <= fields.keys():
-            texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
+            texts["a"], texts["b"] = sides(engine, source)
         elif any(place in plain(fields["a"]) for place in ("left", "first", "top")):
             engine.rows(f"INSERT INTO places VALUES ({quoted(fields['a'])})")
         read_foreign_values(engine, source, texts, factor)

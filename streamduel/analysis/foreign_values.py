@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain
-from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.kinds import Source
 from streamduel.analysis.meanings import (
     check_names_of_sides,
     check_ties_are_told,
@@ -36,11 +36,15 @@ def read_foreign_values(
 ) -> None:
     """Give texts of another program the meaning that streamduel's records have."""
     sides = {"a": texts["a"], "b": texts["b"], "t": "'tie'"}
-    for field in ("winner", "teams"):
-        if field in texts:
-            check_names_of_sides(engine, source, field, sides)
+    values = {
+        field: _kept_values(engine, source, field, texts)
+        for field in ("winner", "teams")
+        if field in texts
+    }
+    for field, table in values.items():
+        check_names_of_sides(engine, source, field, table)
     if "winner" in texts:
-        texts["winner"] = _winner(engine, source, texts, sides)
+        texts["winner"] = _winner(engine, source, texts, sides, values["winner"])
     elif won := [side for side in ("a", "b") if f"won_{side}" in source.columns.fields]:
         texts["winner"] = _winner_of_flags(source, sides, won)
         if len(won) == 1:
@@ -51,7 +55,7 @@ def read_foreign_values(
     elif {"score_a", "score_b"} <= source.columns.fields.keys() and not _HAS_WINNERS & texts.keys():
         texts["winner"] = _winner_of_scores(engine, source, sides)
     if "teams" in texts:
-        texts["teams"] = numbers_of_teams(engine, source, texts)
+        texts["teams"] = numbers_of_teams(engine, source, texts, values["teams"])
     if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
         flags = (
             f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
@@ -72,12 +76,19 @@ def read_foreign_values(
         )
 
 
+def _kept_values(engine: Engine, source: Source, field: str, texts: Mapping[str, str]) -> str:
+    """The table of the different values of a field as `x`, with the rankers `a` and `b`."""
+    values = source.table.values(x=texts[field], a=texts["a"], b=texts["b"])
+    column = source.columns.fields[field][:80]
+    return engine.keep(f"looking at '{column}' of {source.table.where}", f"FROM {values}")
+
+
 def _winner(
-    engine: Engine, source: Source, texts: Mapping[str, str], sides: Mapping[str, str]
+    engine: Engine, source: Source, texts: Mapping[str, str], sides: Mapping[str, str], values: str
 ) -> str:
     """The winner by its column, and by that of the ties if there is one."""
     flag = texts["winner"]
-    winner = winner_by_side(engine, source, flag, sides)
+    winner = winner_by_side(engine, source, flag, sides, values)
     if "ties" in texts:
         winner = f"CASE WHEN flag({texts['ties']}) THEN 'tie' ELSE {winner} END"
     if is_perspective(source) and not is_mirrored(engine, source, {**texts, "winner": winner}):
@@ -90,8 +101,8 @@ def _are_flags(engine: Engine, source: Source, texts: Mapping[str, str]) -> bool
     clicks, teams = texts["clicks"], texts["teams"]
     (found,) = engine.rows(
         "SELECT bool_and(len(flags) > 2 AND len(flags) = ranks AND list_has_all(['0', '1'], flags))"
-        f" FROM (SELECT entries({clicks}) AS flags, len(entries({teams})) AS ranks FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}) WHERE {clicks} <> '')"
+        " FROM (SELECT entries(clicks) AS flags, len(entries(teams)) AS ranks"
+        f" FROM {source.table.values(clicks=clicks, teams=teams)} WHERE clicks <> '')"
     )[0]
     return bool(found)
 
@@ -126,7 +137,7 @@ def _winner_of_scores(engine: Engine, source: Source, sides: Mapping[str, str]) 
     named = " and ".join(f"'{column[:80]}'" for column in columns)
     numbers, example = engine.rows(
         f"SELECT count({a}) + count({b}), min(coalesce({', '.join(texts)})) FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES})"
+        f" {source.table.relation}"
     )[0]
     if not numbers and example is not None:
         raise ConfigurationError(

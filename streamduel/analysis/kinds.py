@@ -22,7 +22,6 @@ from streamduel.analysis.result_objects import (
     find_results,
     find_team_lists,
     find_teams,
-    with_columns,
     with_lists,
 )
 from streamduel.analysis.result_rows import find_rows, one_per_list
@@ -46,9 +45,6 @@ OF_OTHER_TABLES: Final = frozenset(
 FOREIGN_SHARE: Final = 0.1
 """Share of the first rows that must be of another program; files for the bulk interface have a line
 without fields before each row."""
-
-NUMBERS_OF_SIDES: Final = 10_000
-"""Rows in which the names of the sides are looked for."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ def _with_lists(
     if (results := find_results(rows)) is not None and results.column in table.columns:
         others = [column for column in table.columns if column != results.column]
         if not find_columns(others, chosen, typed=False).tell_winners:
-            return _with_pair(engine, _materialized(engine, with_lists(table, results)), chosen)
+            return _materialized(engine, with_lists(table, results))
     elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
         return _materialized(engine, by_rank(table, *grouped))
     elif (by_team := find_team_lists(rows)) is not None and set(by_team) <= table.columns.keys():
@@ -156,21 +152,6 @@ def _with_lists(
         return pairs_of_rows(engine, table, pair)
     pairs = with_rankers(table, rows, chosen)
     return _materialized(engine, pairs) if pairs is not None else table
-
-
-def _with_pair(engine: Engine, table: Table, chosen: Chosen) -> Table:
-    """The table with the two rankers of each list as columns, if its teams are of more than two."""
-    if {"a", "b"} & find_columns(list(table.columns), chosen, typed=False).fields.keys():
-        return table
-    drawn = f"[x for x in entries({table.text('teams')}) if side_of(x, NULL, NULL, false) <> '-']"
-    (rankers,) = engine.rows(
-        f"SELECT count(DISTINCT x) FROM (SELECT unnest({drawn}) AS x FROM (SELECT * FROM"
-        f" {table.relation} LIMIT {NUMBERS_OF_SIDES}))"
-    )[0]
-    if rankers <= 2:
-        return table
-    pair = {"a": f"list_min({drawn})", "b": f"nullif(list_max({drawn}), list_min({drawn}))"}
-    return _materialized(engine, with_columns(table, pair, []))
 
 
 def _of_clicks(table: Table, chosen: Chosen) -> Chosen:

@@ -7,7 +7,7 @@ from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain
-from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.kinds import Source
 from streamduel.analysis.names import OPPONENTS
 from streamduel.errors import ConfigurationError, enumerated
 
@@ -56,20 +56,28 @@ def is_perspective(source: Source) -> bool:
     return plain(source.columns.fields.get("b", "")) in OPPONENTS
 
 
-def winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[str, str]) -> str:
-    """The winner where it is no name of a ranker, but a number, an outcome, or a column's name."""
+def winner_by_side(
+    engine: Engine, source: Source, winner: str, sides: Mapping[str, str], values: str
+) -> str:
+    """The winner where it is no name of a ranker, but a number, an outcome, or a column's name.
+
+    Args:
+        engine: with the log.
+        source: the rows.
+        winner: its text, in SQL.
+        sides: the two rankers of a row, in SQL.
+        values: the table of the different winners `x`, with the rankers `a` and `b` of their rows,
+            and how many rows have them.
+    """
     columns = source.columns.fields
     cases = "".join(
         f" WHEN side_word({winner}) = {quoted(plain(columns[side]))} THEN {sides[side]}"
         for side in ("a", "b") if plain(columns.get(side, ""))
     )  # fmt: skip
     names = {side: f"number_name({winner}) = number_name({sides[side]})" for side in ("a", "b")}
-    # All rows: they may be in the order of their outcomes.
-    values = engine.keep(
-        f"looking at the winners of {source.table.where}",
-        f"SELECT {winner} AS winner, coalesce({' OR '.join(names.values())}, false) AS is_name,"
-        f" count(*) AS n FROM {source.table.relation} GROUP BY ALL",
-    )
+    engine.rows(f"ALTER TABLE {values} ADD COLUMN is_name BOOLEAN")
+    is_name = "number_name(x) IN (number_name(a), number_name(b))"
+    engine.rows(f"UPDATE {values} SET is_name = coalesce({is_name}, false)")
     if _are_flags(engine, source, values):
         names = {}  # also where a ranker has the name 1
         engine.rows(f"UPDATE {values} SET is_name = false")
@@ -91,7 +99,7 @@ def _are_flags(engine: Engine, source: Source, values: str) -> bool:
     """Whether all winners tell whether a ranker has beaten its opponent, by the column's name."""
     if not is_perspective(source) or plain(source.columns.fields["winner"]) not in OF_ONE:
         return False
-    return not engine.rows(f"SELECT 1 FROM {values} WHERE NOT is_flag(winner) LIMIT 1")
+    return not engine.rows(f"SELECT 1 FROM {values} WHERE NOT is_flag(x) LIMIT 1")
 
 
 def _check_outcomes(source: Source, values: Sequence[str]) -> None:
@@ -128,19 +136,20 @@ def _numbers(engine: Engine, source: Source, values: str) -> set[float]:
     Args:
         engine: with the log.
         source: with a column of winners.
-        values: the table of different winners, whether each is the name of a ranker, and how
-            often it is there.
+        values: the table of different winners, whether each is the name of a ranker, and how many
+            rows have it.
 
     Raises:
         ConfigurationError: in other rows, such numbers are names of rankers.
     """
     column = source.columns.fields["winner"]
     rows = engine.rows(
-        "WITH numbers AS (SELECT try_cast(winner AS DOUBLE) AS x, is_name, n,"
-        f" x IN (-1, 0, 0.5, 1, 2) AS is_usual FROM {values})"
+        "WITH numbers AS (SELECT try_cast(x AS DOUBLE) AS number, is_name, n,"
+        f" number IN (-1, 0, 0.5, 1, 2) AS is_usual FROM {values})"
         ", others AS (SELECT * FROM numbers WHERE NOT is_usual AND NOT is_name)"
-        " SELECT DISTINCT x, is_name FROM (FROM numbers WHERE is_usual UNION ALL FROM others WHERE"
-        f" (SELECT sum(n) FROM others) > {RARE} * (SELECT sum(n) FROM numbers)) ORDER BY x LIMIT 10"
+        " SELECT DISTINCT number, is_name FROM (FROM numbers WHERE is_usual UNION ALL FROM others"
+        f" WHERE (SELECT sum(n) FROM others) > {RARE} * (SELECT sum(n) FROM numbers))"
+        " ORDER BY number LIMIT 10"
     )
     found = {float(x) for x, is_name in rows if not is_name}
     if found and any(is_name for _, is_name in rows):  # 1 may be a ranker and a side
@@ -188,8 +197,8 @@ def _outcomes(engine: Engine, source: Source, values: str) -> dict[str, str]:
     """
     known = OUTCOMES | FLAGS | DRAWS
     rows = engine.rows(  # all known words, and whether there are others
-        f"SELECT DISTINCT plain(winner) AS word FROM {values} WHERE NOT is_name AND"
-        " winner_of(winner, NULL, NULL, false) IS DISTINCT FROM 't'"
+        f"SELECT DISTINCT plain(x) AS word FROM {values} WHERE NOT is_name AND"
+        " winner_of(x, NULL, NULL, false) IS DISTINCT FROM 't'"
         f" ORDER BY word NOT IN ({', '.join(map(quoted, known))}), word LIMIT {len(known) + 1}"
     )
     found = {str(word) for (word,) in rows}
@@ -230,20 +239,27 @@ def check_ties_are_told(
         )
 
 
-def numbers_of_teams(engine: Engine, source: Source, texts: Mapping[str, str]) -> str:
+def numbers_of_teams(engine: Engine, source: Source, texts: Mapping[str, str], values: str) -> str:
     """The teams, in SQL, with the names of the sides where they are 1 and 2.
 
     A ranker 2 may be 2.0 in one of the columns.
+
+    Args:
+        engine: with the log.
+        source: the rows.
+        texts: of each field.
+        values: the table of the different teams `x`, with the rankers `a` and `b` of their rows.
 
     Raises:
         ConfigurationError: they are 0 and 1.
     """
     teams, entry, number = texts["teams"], "number_name(x)", "number_name"
     rows = engine.rows(
-        f"SELECT DISTINCT {entry}, {entry} IN ({number}(a), {number}(b)) FROM (SELECT"
-        f" unnest(entries({teams})) AS x, {texts['a']} AS a, {texts['b']} AS b FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
-        f" WHERE x NOT IN (a, b) LIMIT {MAX_WORDS}"
+        f"WITH entries AS (SELECT unnest(entries(x)) AS x, a, b, n FROM {values}),"
+        f" words AS (SELECT {entry} AS word, {entry} IN ({number}(a), {number}(b)) AS is_name, n"
+        " FROM entries WHERE x NOT IN (a, b))"
+        " SELECT word, is_name FROM words GROUP BY word, is_name"
+        f" HAVING sum(n) > {RARE} * (SELECT sum(n) FROM words) LIMIT {MAX_WORDS}"
     )
     if any(is_name for _, is_name in rows):
         names = "".join(
@@ -259,28 +275,25 @@ def numbers_of_teams(engine: Engine, source: Source, texts: Mapping[str, str]) -
     return f"to_json({sides})::VARCHAR"
 
 
-def check_names_of_sides(
-    engine: Engine, source: Source, field: str, sides: Mapping[str, str]
-) -> None:
+def check_names_of_sides(engine: Engine, source: Source, field: str, values: str) -> None:
     """Refuse winners and teams that may be a side, and the name of the ranker on the other one.
 
     Args:
         engine: with the log.
         source: the rows.
         field: winner or teams.
-        sides: the two rankers of a row, in SQL.
+        values: the table of its different values `x`, with the rankers `a` and `b` of their rows.
 
     Raises:
         ConfigurationError: there are such values.
     """
     column = source.columns.fields[field]
-    text = source.table.text(column)
-    values = f"unnest(entries({text}))" if field == "teams" else text
+    each = "unnest(entries(x))" if field == "teams" else "x"
     rows = engine.rows(
-        f"SELECT x, a, b FROM (SELECT {values} AS x, {sides['a']} AS a, {sides['b']} AS b FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
+        f"WITH words AS (SELECT {each} AS x, a, b, n FROM {values}) SELECT x, a, b FROM words"
         " WHERE x NOT IN (a, b) AND lower(a) <> lower(b) AND CASE lower(x)"
-        " WHEN lower(a) THEN is_side_b(x) WHEN lower(b) THEN is_side_a(x) END LIMIT 1"
+        " WHEN lower(a) THEN is_side_b(x) WHEN lower(b) THEN is_side_a(x) END"
+        f" QUALIFY sum(n) OVER () > {RARE} * (SELECT sum(n) FROM words) ORDER BY x, a, b LIMIT 1"
     )
     for x, a, b in rows:
         raise ConfigurationError(

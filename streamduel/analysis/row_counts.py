@@ -6,7 +6,7 @@ from typing import Final
 
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.fields import OF_LISTS, plain
-from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.kinds import Source
 from streamduel.errors import ConfigurationError
 
 NAMES: Final = frozenset(
@@ -55,7 +55,6 @@ def _counts(engine: Engine, source: Source, column: str) -> bool:
     (found,) = engine.rows(
         f"SELECT bool_and(coalesce(x >= 0, false)) AND max(x) > 1 AND NOT (count(DISTINCT x) ="
         f" count(*) AND max(x) - min(x) = count(*) - 1 AND count(*) > 2) FROM (SELECT"
-        f" whole({source.table.text(column)}) AS x FROM {source.table.relation}"
-        f" LIMIT {NUMBERS_OF_SIDES})"
+        f" whole({source.table.text(column)}) AS x FROM {source.table.relation})"
     )[0]
     return bool(found)

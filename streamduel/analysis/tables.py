@@ -82,6 +82,14 @@ class Table:
             return f"(to_json({name(root)}) ->> {quoted(path)})"
         return _text_of(self.columns[column], name(column))
 
+    def values(self, **texts: str) -> str:
+        """The different values of some texts in SQL, and as `n` in how many rows each of them is.
+
+        All rows are read, because they may be in any order, such as that of their rankers.
+        """
+        selected = ", ".join(f"{text} AS {column}" for column, text in texts.items())
+        return f"(SELECT {selected}, count(*) AS n FROM {self.relation} GROUP BY ALL)"
+
 
 def _text_of(kind: str, value: str) -> str:
     if kind == "VARCHAR":

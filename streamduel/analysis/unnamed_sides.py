@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from streamduel.analysis.engine import Engine, name
+from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.fields import plain
-from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.kinds import Source
 from streamduel.analysis.meanings import RARE, check_names
 from streamduel.analysis.names import OF_SIDES, PLACES, SIDES_A, SIDES_B
 from streamduel.errors import ConfigurationError, listed
@@ -18,28 +18,27 @@ MAX_UNNAMED: Final = 50
 
 
 def sides(engine: Engine, source: Source) -> tuple[str, str]:
-    """The two arms of a log that does not name them in columns.
+    """The two arms of a row in SQL, in a log that does not name them in columns.
 
     They are called what the log calls them in `teams`, `winner`, or in the names of columns such as
-    `control_clicks`.
+    `control_clicks`. More than two rankers are found in the teams of each row.
 
     Raises:
-        ConfigurationError: there are more than two, or they may be in other columns.
+        ConfigurationError: only the winners name more than two, or the rankers may be in other
+            columns.
     """
     fields, table = source.columns.fields, source.table
     field = "teams" if "teams" in fields else "winner" if "winner" in fields else None
     if field is None:
         if OF_SIDES & fields.keys():
             _check_unnamed(engine, source)
-        return _named_by_columns(fields)
+        a, b = _named_by_columns(fields)
+        return quoted(a), quoted(b)
     text = table.text(fields[field])
-    values, rows = text, table.relation  # all rows: they may be in the order of their winners
-    if field == "teams":
-        values = f"unnest(entries({text}))"
-        rows = f"(SELECT * FROM {table.relation} LIMIT {NUMBERS_OF_SIDES})"
+    each = "unnest(entries(x))" if field == "teams" else "x"
     found = engine.rows(
-        "SELECT x, side_of(x, NULL, NULL, false), side_word(x) = plain(x)"
-        f" FROM (SELECT x, count(*) AS n FROM (SELECT {values} AS x FROM {rows}) GROUP BY x)"
+        "SELECT x, side_of(x, NULL, NULL, false), side_word(x) = plain(x) FROM (SELECT x, sum(n)"
+        f" AS n FROM (SELECT {each} AS x, n FROM {table.values(x=text)}) GROUP BY x)"
         " WHERE side_of(x, NULL, NULL, false) <> '-'"
         " AND winner_of(x, NULL, NULL, false) IS DISTINCT FROM 't'"
         f" QUALIFY n > {RARE} * sum(n) OVER () ORDER BY x LIMIT 20"
@@ -52,16 +51,26 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
             a, b = "a", "b"
         if PLACES & {a.lower(), b.lower()}:
             _check_unnamed(engine, source)
-        return a, b
+        return quoted(a), quoted(b)
     check_names(source, field, names)
     if len(words) == len(found) == 2:  # one may be called control
         names = list(words)
+    are_sides = PLACES & {word.lower() for word in words}
+    if field == "teams" and len(found) > 2 <= len(names) and not are_sides:
+        return _of_teams(text)
     if len(names) == 2:
-        return names[0], names[1]
+        return quoted(names[0]), quoted(names[1])
     raise ConfigurationError(
         f"{name(fields[field])} of '{table.where}' names {', '.join(names)}; with other than two "
         "rankers, name the columns of the two in each row: --map a=COLUMN --map b=COLUMN."
     )
+
+
+def _of_teams(teams: str) -> tuple[str, str]:
+    """The two rankers that the teams of a row name, in SQL; NULL if there are other than two."""
+    names = f"list_distinct([x for x in entries({teams}) if side_of(x, NULL, NULL, false) <> '-'])"
+    a, b = (f"CASE WHEN len({names}) = 2 THEN list_{end}({names}) END" for end in ("min", "max"))
+    return a, b
 
 
 def _named_by_columns(fields: Mapping[str, str]) -> tuple[str, str]:
@@ -93,11 +102,12 @@ def _check_unnamed(engine: Engine, source: Source) -> None:
     others = [column for column in table.columns if column not in used][:MAX_UNNAMED]
     if not others or source.chosen & {"teams", "winner", *OF_SIDES}:
         return
-    values = ", ".join(f"list(DISTINCT {table.text(column)})" for column in others)
-    (row,) = engine.rows(
-        f"SELECT {values} FROM (SELECT * FROM {table.relation} LIMIT {NUMBERS_OF_SIDES})"
-    )
-    found = [column for column, each in zip(others, row, strict=True) if _may_be_rankers(each)]
+    numbers = ", ".join(f"approx_count_distinct({table.text(column)})" for column in others)
+    (row,) = engine.rows(f"SELECT {numbers} FROM {table.relation}")
+    few = [column for column, n in zip(others, row, strict=True) if 0 < n <= 2 * MAX_ARMS]
+    values = ", ".join(f"list(DISTINCT {table.text(column)})" for column in few)
+    (row,) = engine.rows(f"SELECT {values} FROM {table.relation}") if few else [()]
+    found = [column for column, each in zip(few, row, strict=True) if _may_be_rankers(each)]
     if found:
         columns = listed([column[:80] for column in found], "'")
         raise ConfigurationError(

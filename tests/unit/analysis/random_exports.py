@@ -227,7 +227,7 @@ def differences(seed: int, folder: Path) -> Iterator[str]:
     except Exception:
         yield f"seed {seed}: {suffix}, {export.shape}: {traceback.format_exc()}"
         return
-    expected = Counter(_outcome(row) for row in rows)
+    expected = Counter(outcome(row) for row in rows)
     if found != expected:
         yield f"seed {seed}: {suffix}, {export.shape}: {found}, but not {expected}"
 
@@ -240,7 +240,7 @@ def _has_objects(rows: Sequence[Row]) -> bool:
     )
 
 
-def _outcome(row: Row) -> tuple[str, ...]:
+def outcome(row: Row) -> tuple[str, ...]:
     """The winner and the loser; of a tie both, in the order of their names, and `tie`."""
     arms = (row["a"], row["b"])
     side = winner(row)
