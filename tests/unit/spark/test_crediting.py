@@ -1,4 +1,4 @@
-"""Crediting of patterns of clicks, within a bound of memory."""
+"""Crediting of impressions, within a bound of memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamduel_spark.crediting import B_WINS, NO_DUEL, Crediting
 RANKS = 1000
 
 
-def test_patterns_of_many_clicks_are_not_remembered() -> None:
+def test_impressions_with_many_clicks_are_not_remembered() -> None:
     crediting = Crediting({"search": ExperimentSettings(arms=["bm25", "ltr"])})
     clicks = [Click(rank) for rank in range(RANKS)]
     crediting.outcome("search", "b" * RANKS, None, clicks)
