@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from math import isinf
 from typing import Any, Final, NamedTuple, TypedDict
 
@@ -125,12 +124,6 @@ def control(value: bytes, record: dict[str, Any]) -> Control:
 _control: Final = msgspec.json.Decoder(Control).decode
 
 
-@lru_cache(1024)  # configured paths are few
-def _names(path: str) -> tuple[str, list[str]]:
-    first, *rest = path.split(".")
-    return first, rest
-
-
 def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
     """The first of these fields that the record has: names, nested ones separated by dots.
 
@@ -138,7 +131,7 @@ def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
     Found(where='position.ordinal', value=3)
     """
     for path in paths:
-        first, rest = _names(path)
+        first, *rest = path.split(".")
         value = record.get(first)
         for name in rest:
             if not isinstance(value, dict):
