@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from itertools import accumulate
+from typing import Any, ClassVar, Literal
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -14,7 +14,7 @@ from prometheus_client.core import (
     Metric,
 )
 
-from streamduel.monitoring.figures import Distribution, Figures
+from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.views import ExperimentView, PartitionView
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -22,24 +22,30 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 
 
 @dataclass(frozen=True)
-class Declaration(ABC):
+class Declaration:
     """One metric.
 
     Attributes:
         name: as it is scraped.
         labels: their names.
         description: what the metric shows, and what it does not.
+        read: its `Samples`; of a histogram, which has no labels, its `Distribution`.
     """
 
     kind: ClassVar[str]
+    _family: ClassVar[type[GaugeMetricFamily | CounterMetricFamily]]
 
     name: str
     labels: tuple[str, ...]
     description: str
+    read: Callable[[Figures], Any]
 
-    @abstractmethod
     def family(self, figures: Figures) -> Metric:
         """The metric with its samples."""
+        family = self._family(self.name, self.description, labels=self.labels)
+        for labels, value in self.read(figures):
+            family.add_metric(labels, value)
+        return family
 
     @property
     def per(self) -> Literal["arm", "experiment", "partition", "process"]:
@@ -51,50 +57,30 @@ class Declaration(ABC):
         return "partition" if "partition" in self.labels else "process"
 
 
-@dataclass(frozen=True)
-class _Value(Declaration):
-    _family: ClassVar[type[GaugeMetricFamily | CounterMetricFamily]]
-
-    read: Callable[[Figures], Samples]
-
-    def family(self, figures: Figures) -> Metric:
-        """The metric with its samples."""
-        family = self._family(self.name, self.description, labels=self.labels)
-        for labels, value in self.read(figures):
-            family.add_metric(labels, value)
-        return family
-
-
-class Gauge(_Value):
+class Gauge(Declaration):
     """A value that rises and falls."""
 
     kind = "gauge"
     _family = GaugeMetricFamily
 
 
-class Counter(_Value):
+class Counter(Declaration):
     """A value that only grows."""
 
     kind = "counter"
     _family = CounterMetricFamily
 
 
-@dataclass(frozen=True)
 class Histogram(Declaration):
-    """The distribution of measurements; it has no labels."""
+    """The distribution of measurements."""
 
-    kind: ClassVar[str] = "histogram"
-
-    read: Callable[[Figures], Distribution]
+    kind = "histogram"
 
     def family(self, figures: Figures) -> Metric:
         """The metric with its samples."""
         found = self.read(figures)
-        buckets, cumulative = [], 0
-        bounds = [str(float(bound)) for bound in found.bounds]
-        for bound, count in zip((*bounds, "+Inf"), found.counts, strict=True):
-            cumulative += count
-            buckets.append((bound, float(cumulative)))
+        bounds = (*(str(float(bound)) for bound in found.bounds), "+Inf")
+        buckets = list(zip(bounds, map(float, accumulate(found.counts)), strict=True))
         return HistogramMetricFamily(
             self.name, self.description, buckets=buckets, sum_value=found.total
         )
