@@ -112,12 +112,11 @@ class Figures:
     def why_not_live(self) -> Sequence[str]:
         """Why the process must be restarted; empty while the runner's loop turns."""
         silent = self.now - self.turned_at
-        if silent <= MAX_SILENT_SECONDS:
-            return ()
-        return (
+        sentence = (
             f"the runner's loop has not turned for {silent:.0f} s "
-            f"(allowed: {MAX_SILENT_SECONDS:.0f} s).",
+            f"(allowed: {MAX_SILENT_SECONDS:.0f} s)."
         )
+        return (sentence,) if silent > MAX_SILENT_SECONDS else ()
 
     def why_not_ready(self, only: str | None = None) -> Sequence[str]:
         """Why no records are folded; empty if they are, or would be if there were any.
@@ -127,7 +126,12 @@ class Figures:
         Args:
             only: the experiment whose silence counts; None: that of any.
         """
-        reasons = [*(self.why_not_live() or self._waits())]
+        reasons, waited = [*self.why_not_live()], self.now - self.turned_at
+        if not reasons and waited > MAX_WAIT_SECONDS:  # for a broker, a disk, or a long fold
+            reasons.append(
+                f"no poll and no commit has completed for {waited:.1f} s "
+                f"(allowed: {MAX_WAIT_SECONDS:.0f} s)."
+            )
         if not self.connected:
             reasons.append("the click log cannot be reached.")
         if self.fenced:
@@ -155,13 +159,3 @@ class Figures:
                         f"alone."
                     )
         return reasons
-
-    def _waits(self) -> Sequence[str]:
-        """That the runner has waited for too long: for a broker, for a disk, or for a long fold."""
-        waited = self.now - self.turned_at
-        if waited <= MAX_WAIT_SECONDS:
-            return ()
-        return (
-            f"no poll and no commit has completed for {waited:.1f} s "
-            f"(allowed: {MAX_WAIT_SECONDS:.0f} s).",
-        )
