@@ -24,7 +24,7 @@ SCALE: Final = (
     ("lose4", "under 35"), ("lose3", "35"), ("lose2", "43"), ("lose1", "47"), ("even", "50"),
     ("win1", "51"), ("win2", "53"), ("win3", "57"), ("win4", "over 65"),
 )  # fmt: skip
-"""The shades and the percentages at which they begin."""
+"""The class of each shade, and the percentage at which it begins."""
 
 
 class Cell(NamedTuple):
@@ -58,13 +58,11 @@ class HeatMap(NamedTuple):
         arms: their names, in the order of rows and columns.
         rows: one for each of them.
         left_out: how many arms are not shown.
-        scale: the class of each colour, and the percentage at which it begins.
     """
 
     arms: tuple[str, ...]
     rows: tuple[Row, ...]
     left_out: int
-    scale: tuple[tuple[str, str], ...]
 
 
 def ranking(view: ExperimentView) -> list[int]:
@@ -110,7 +108,7 @@ def heat_map(view: ExperimentView, shown: Sequence[int]) -> HeatMap:
             for j, other in enumerate(names)
         )
         rows.append(Row(arm, cells))
-    return HeatMap(names, tuple(rows), len(view.arms) - len(shown), SCALE)
+    return HeatMap(names, tuple(rows), len(view.arms) - len(shown))
 
 
 class _Pair(NamedTuple):

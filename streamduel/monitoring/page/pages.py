@@ -21,6 +21,7 @@ from streamduel.monitoring.page.experiment import (
     MAX_SHOWN_DEAD_LETTERS,
     experiment_page,
 )
+from streamduel.monitoring.page.heat_map import SCALE
 from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, Query, overview
 from streamduel.monitoring.page.wording import (
     address,
@@ -103,6 +104,7 @@ class Pages:
             version=streamduel.__version__,
             files={name: f"/static/{name}?v={file.version}" for name, file in self.files.items()},
             drawing=(curve.WIDTH, curve.HEIGHT),
+            scale=SCALE,
             evidence_mark=EVIDENCE_MARK,
             about_intervals=INTERVALS,
             max_moments=MAX_MOMENTS,
