@@ -186,18 +186,9 @@ class EventLog:
         if draw.alone:
             self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts, **origin)
             return None
+        fields = _fields(draw, merged, docs=docs)
         return self._log(
-            Impression(
-                **self._stamp(record_id, ts),
-                experiment=experiment,
-                a=draw.a,
-                b=draw.b,
-                teams=merged.teams,
-                docs=[str(document) for document in merged.docs] if docs else None,
-                chances=merged.chances,
-                epoch=draw.epoch,
-                **origin,
-            )
+            Impression(**self._stamp(record_id, ts), experiment=experiment, **fields, **origin)
         )
 
     def click(
@@ -244,16 +235,8 @@ class EventLog:
 
         A ranker alone is on both sides, a and b, and `winner` is None.
         """
-        return self._log(
-            Duel(
-                **self._stamp(record_id, ts),
-                experiment=experiment,
-                a=a,
-                b=b,
-                winner=winner,
-                **origin,
-            )
-        )
+        stamp = self._stamp(record_id, ts)
+        return self._log(Duel(**stamp, experiment=experiment, a=a, b=b, winner=winner, **origin))
 
     def interleaving(
         self,
@@ -278,19 +261,9 @@ class EventLog:
             return None
         if draw.alone:
             return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts, **origin)
+        fields = {**_fields(draw, merged, docs=docs), "clicks": list(clicks)}
         return self._log(
-            Interleaving(
-                **self._stamp(record_id, ts),
-                experiment=experiment,
-                a=draw.a,
-                b=draw.b,
-                teams=merged.teams,
-                clicks=list(clicks),
-                chances=merged.chances,
-                epoch=draw.epoch,
-                docs=[str(document) for document in merged.docs] if docs else None,
-                **origin,
-            )
+            Interleaving(**self._stamp(record_id, ts), experiment=experiment, **fields, **origin)
         )
 
     def _stamp(self, record_id: str | None, ts: int | None) -> _Stamp:
@@ -346,3 +319,15 @@ class EventLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _fields(draw: Draw, merged: Merged[Any], *, docs: bool) -> dict[str, Any]:
+    """The fields of a list that was shown, with its documents as text, or without them."""
+    return {
+        "a": draw.a,
+        "b": draw.b,
+        "teams": merged.teams,
+        "docs": [str(document) for document in merged.docs] if docs else None,
+        "chances": merged.chances,
+        "epoch": draw.epoch,
+    }
