@@ -85,7 +85,6 @@ class Decoder:
         self._decode = RecordDecoder(limits.max_record_bytes, None, limits.max_ranks)
         self._crediting = Crediting(plan.experiments)
         self._lanes: dict[tuple[str, str], Lane] = {}
-        self._seeds: dict[str, int] = {}
         self._now = 0
         self.parts: dict[Place, list[Finished | Shown | Clicked]] = {}
         self.newest: dict[Place, int] = {}
@@ -185,14 +184,14 @@ class Decoder:
         wins: tuple[int, int, int] | None = None,
     ) -> None:
         self.counts["finished"] += 1
-        key, ts = key_of(event.id, self._seed(event.experiment)), self._ts(record)
+        key, ts = key_of(event.id, seed_of(event.experiment)), self._ts(record)
         group = self._group(event)
         part = Finished(key, ts, record.partition, record.offset, group, outcome, wins)
         self._put("duel", event.experiment, key, part)
 
     def _impression(self, event: Impression, record: RawRecord) -> None:
         self.counts["impressions"] += 1
-        key = key_of(event.id, self._seed(event.experiment))
+        key = key_of(event.id, seed_of(event.experiment))
         docs = None if event.docs is None else b"".join(map(digest, event.docs))
         part = Shown(
             key, self._ts(record), record.partition, record.offset, self._group(event),
@@ -202,7 +201,7 @@ class Decoder:
 
     def _click(self, event: Click, record: RawRecord) -> None:
         self.counts["clicks"] += 1
-        seed = self._seed(event.experiment)
+        seed = seed_of(event.experiment)
         key = key_of(event.impression, seed)
         doc = digest(event.doc or "") if event.rank is None else None
         own = key_of(f"{event.id}\0{event.impression}", seed)
@@ -222,11 +221,6 @@ class Decoder:
 
     def _ts(self, record: RawRecord) -> int:
         return max(0, min(record.timestamp, self._now))
-
-    def _seed(self, experiment: str) -> int:
-        if experiment not in self._seeds:
-            self._seeds[experiment] = seed_of(experiment)
-        return self._seeds[experiment]
 
     def _group(self, event: Duel | Duels | Interleaving | Impression) -> Group:
         configured = self._plan.experiments[event.experiment].segments
