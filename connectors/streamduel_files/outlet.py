@@ -256,9 +256,6 @@ class FileOutlet:
         """Close the outputs and release the locks."""
         for file in self._files.values():
             file.close()
-        self._unlock()
-
-    def _unlock(self) -> None:
         for lock in self._locks:
             lock.close()
 
