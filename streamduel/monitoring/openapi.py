@@ -25,17 +25,18 @@ from streamduel.monitoring.metrics import STATUSES
 from streamduel.monitoring.page import overview
 from streamduel.records import MAX_NAME
 
+_OF_ONE: Final[dict[str, tuple[str, type[msgspec.Struct]]]] = {
+    "history": ("Past confidence and regret of an experiment", HistoryAnswer),
+    "matrix": ("The preference matrix of an experiment, in counts", MatrixAnswer),
+    "segments": ("What the segments of an experiment say", SegmentsAnswer),
+    "record": ("What an experiment is for, and what happened to it", RecordAnswer),
+    "examples": ("Impressions of the leading rankers that users decided", ExamplesAnswer),
+}
+"""What `/api/…/NAME` answers about one experiment, and the struct of the answer."""
+
 _ANSWERS: Final = (
-    Experiments,
-    HistoryAnswer,
-    MatrixAnswer,
-    SegmentsAnswer,
-    RecordAnswer,
-    ExamplesAnswer,
-    Refusal,
-    Healthy,
-    Unhealthy,
-)
+    Experiments, *(answer for _, answer in _OF_ONE.values()), Refusal, Healthy, Unhealthy,
+)  # fmt: skip
 _SCHEMAS: Final = "#/components/schemas/{name}"
 
 _NAME: Final = {
@@ -100,21 +101,7 @@ def _paths() -> dict[str, Any]:
         },
         "/api/experiments.csv": {"parameters": list(_TABLE_PARAMETERS), "get": _table()},
         "/api/experiments/{name}": _of_one("experiment", "One experiment", Experiments),
-        "/api/history/{name}": _of_one(
-            "history", "Past confidence and regret of an experiment", HistoryAnswer
-        ),
-        "/api/matrix/{name}": _of_one(
-            "matrix", "The preference matrix of an experiment, in counts", MatrixAnswer
-        ),
-        "/api/segments/{name}": _of_one(
-            "segments", "What the segments of an experiment say", SegmentsAnswer
-        ),
-        "/api/record/{name}": _of_one(
-            "record", "What an experiment is for, and what happened to it", RecordAnswer
-        ),
-        "/api/examples/{name}": _of_one(
-            "examples", "Impressions of the leading rankers that users decided", ExamplesAnswer
-        ),
+        **{f"/api/{what}/{{name}}": _of_one(what, *told) for what, told in _OF_ONE.items()},
         "/healthz": {"get": _operation("alive", "Liveness", {200: Healthy, 503: Unhealthy})},
         "/readyz": {"get": _operation("ready", "Readiness", {200: Healthy, 503: Unhealthy})},
     }
