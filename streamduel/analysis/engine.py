@@ -84,7 +84,7 @@ class Engine:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a query that takes no noticeable time.
+        """The rows of a query or another statement, without showing its progress.
 
         Raises:
             StreamduelError: DuckDB cannot run it.

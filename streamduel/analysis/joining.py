@@ -340,7 +340,7 @@ def _collect_duels(engine: Engine) -> None:
 
 def _count_outcomes(engine: Engine, wanted: str | None) -> None:
     """Make the table `outcomes`: how many records of each experiment had which outcome."""
-    known = """CASE WHEN (experiment, a) IN (SELECT (experiment, arm) FROM rare_arms)
+    rare_arm = """CASE WHEN (experiment, a) IN (SELECT (experiment, arm) FROM rare_arms)
                 OR (experiment, b) IN (SELECT (experiment, arm) FROM rare_arms) THEN 'arm' END"""
     must_stay = """CASE WHEN (experiment, row) IN (
         SELECT (experiment, moment[2]) FROM competing WHERE must_stay) THEN 'arm' END"""
@@ -355,9 +355,9 @@ def _count_outcomes(engine: Engine, wanted: str | None) -> None:
         ), refused AS (
             SELECT experiment, problem FROM events WHERE problem IS NOT NULL
             UNION ALL
-            SELECT experiment, CASE WHEN is_outside THEN 'clicks' ELSE {known} END FROM lists
+            SELECT experiment, CASE WHEN is_outside THEN 'clicks' ELSE {rare_arm} END FROM lists
             UNION ALL
-            SELECT experiment, {known} FROM kept WHERE kind IN ('duel', 'duels')
+            SELECT experiment, {rare_arm} FROM kept WHERE kind IN ('duel', 'duels')
             UNION ALL
             SELECT experiment, {must_stay} FROM kept WHERE kind = 'control'
         )
@@ -368,7 +368,7 @@ def _count_outcomes(engine: Engine, wanted: str | None) -> None:
                 CASE WHEN problem IS NULL THEN 'accepted' ELSE 'dead_letter' END AS outcome
             FROM refused
             UNION ALL
-            SELECT experiment, {known}, CASE WHEN {known} IS NULL THEN 'duplicate'
+            SELECT experiment, {rare_arm}, CASE WHEN {rare_arm} IS NULL THEN 'duplicate'
                 ELSE 'dead_letter' END FROM repeated
             UNION ALL
             SELECT experiment, CASE WHEN outcome = 'dead_letter' THEN 'click' END, outcome

@@ -77,11 +77,11 @@ class Clients(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Day(msgspec.Struct, frozen=True):
-    """The duels of one day or longer period, against the arm that leads in the end.
+    """The duels of one day or longer period, and how the arm did that leads in the end.
 
     Attributes:
         start: the first day, in UTC.
-        duels: of two arms.
+        duels: of all pairs of two arms.
         win_rate: the leader's share of its duels with its `most_met` opponent; None without one.
     """
 
