@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable
 from math import isnan
 from typing import Final
 
@@ -13,10 +13,23 @@ from streamduel.monitoring.history import History
 from streamduel.monitoring.page.overview import Query, Row, matching
 from streamduel.spreadsheets import cell
 
-COLUMNS: Final = (
-    "experiment", "status", "champion", "decided", "confidence", "progress", "forecast_seconds",
-    "duels", "arms", "policy", "epoch", "accepted", "dead_letters", "owner",
-)  # fmt: skip
+COLUMNS: Final[dict[str, Callable[[Row], object]]] = {
+    "experiment": lambda row: cell(row.view.name),
+    "status": lambda row: row.view.status,
+    "champion": lambda row: cell(row.view.arms[row.view.champion]),
+    "decided": lambda row: None if row.progress is None else str(row.progress > 0).lower(),
+    "confidence": lambda row: row.confidence,
+    "progress": lambda row: row.progress,
+    "forecast_seconds": lambda row: None if isnan(row.outlook.median) else row.outlook.median,
+    "duels": lambda row: row.view.duels,
+    "arms": lambda row: len(row.view.arms),
+    "policy": lambda row: row.view.policy,
+    "epoch": lambda row: row.view.epoch,
+    "accepted": lambda row: row.view.tallies["accepted"],
+    "dead_letters": lambda row: row.view.tallies["dead_letter"],
+    "owner": lambda row: cell((row.view.configured and row.view.configured.owner) or ""),
+}
+"""Each column with what it has of an experiment; None leaves the cell empty."""
 
 
 def experiments_csv(figures: Figures, history: History, query: Query) -> str:
@@ -28,20 +41,5 @@ def experiments_csv(figures: Figures, history: History, query: Query) -> str:
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for row in matching(figures, history, query):
-        writer.writerow(_cells(row, figures))
+        writer.writerow(read(row) for read in COLUMNS.values())
     return text.getvalue()
-
-
-def _cells(row: Row, figures: Figures) -> Iterator[object]:
-    view, progress = row.view, row.progress
-    forecast = figures.outlook(view.name).median
-    yield cell(view.name)
-    yield view.status
-    yield cell(view.arms[view.champion])
-    yield "" if progress is None else str(progress > 0).lower()
-    yield "" if row.confidence is None else row.confidence
-    yield "" if progress is None else progress
-    yield "" if isnan(forecast) else forecast
-    yield from (view.duels, len(view.arms), view.policy, view.epoch)
-    yield from (view.tallies["accepted"], view.tallies["dead_letter"])
-    yield cell((view.configured and view.configured.owner) or "")

@@ -121,7 +121,7 @@ def test_the_table_of_experiments_as_csv(service: Service) -> None:
     fold(running, *duels("search", 0, "ltr", "bm25", "a" * 30))
     commit(service.monitoring.observer, running)
     rows = table(service)
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == tuple(COLUMNS)
     assert [row["experiment"] for row in rows] == ["'=cmd", "ads, old", "search"]
     assert (rows[2]["champion"], rows[2]["duels"], rows[2]["owner"]) == ("ltr", "30", 'team "x"')
     found = table(service, "/api/experiments.csv?sort=-duels&q=s")
