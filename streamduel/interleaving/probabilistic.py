@@ -12,7 +12,7 @@ from streamduel.interleaving.base import (
     Remaining,
     Team,
     check,
-    contested,
+    check_shown,
     fill,
 )
 from streamduel.interleaving.credit.team_chances import leads
@@ -27,9 +27,10 @@ def interleave(
     At each rank a fair coin decides which side draws. That side draws a document of its ranking
     that is not in the list yet, the one at rank r with a probability proportional to 1 / r³ (the
     paper's softmax with τ = 3: of ten documents the first is drawn with probability 0.83, the
-    second with 0.10), and the document joins its team. Documents that only one side could still
-    draw fill the list and have no team. At each rank the document is equally likely to be of either
-    team.
+    second with 0.10), and the document joins its team. At each rank the document is equally likely
+    to be of either team, whatever the teams of the others, down to the length of the shorter
+    ranking: so far neither ranking can be exhausted. Documents below have no team; the coins go on
+    until a ranking is exhausted, and the other one fills the list.
 
     Any document may come from either side, so that `expected_credit` learns more from a click than
     its team. In exchange, users may see a list that neither ranker would make.
@@ -54,11 +55,11 @@ def interleave(
     check(length, list_a=list_a, list_b=list_b)
     shown: dict[Document, Team] = {}  # in the order of draws
     in_a, in_b = Remaining(_draw(list_a, rng), shown), Remaining(_draw(list_b, rng), shown)
+    fair = min(len(list_a), len(list_b))
     while len(shown) < length and in_a.left() and in_b.left():
-        if rng.getrandbits(1):
-            shown[in_a.top()] = "a"
-        else:
-            shown[in_b.top()] = "b"
+        team: Team = "a" if rng.getrandbits(1) else "b"
+        document = (in_a if team == "a" else in_b).top()
+        shown[document] = team if len(shown) < fair else None
     fill(shown, length, in_a, in_b)
     return Interleaved(list(shown), list(shown.values()))
 
@@ -111,19 +112,20 @@ def expected_credit(
 def chances(
     list_a: Sequence[Document], list_b: Sequence[Document], docs: Sequence[Document]
 ) -> list[float | None]:
-    """The probability of each rank that side a drew the document; None where neither side did.
+    """The probability of each rank that side a drew the document; None where it has no team.
 
     The field `chances` of a record, for the credit function `probabilistic`.
 
     >>> chances(["d1", "d2"], ["d2", "d1"], ["d1", "d2"])
     [0.8888888888888888, 0.5]
     """
-    upper = contested(list_a, list_b, docs)
+    check_shown(list_a, list_b, docs)
+    fair = min(len(list_a), len(list_b), len(docs))
     shares_a, shares_b = _shares(list_a, docs), _shares(list_b, docs)
     drawn: list[float | None] = [
-        of_a / (of_a + of_b) for of_a, of_b in zip(shares_a[:upper], shares_b[:upper], strict=True)
+        of_a / (of_a + of_b) for of_a, of_b in zip(shares_a[:fair], shares_b[:fair], strict=True)
     ]
-    return drawn + [None] * (len(docs) - upper)
+    return drawn + [None] * (len(docs) - fair)
 
 
 def _shares(ranking: Sequence[Document], docs: Sequence[Document]) -> list[float]:

@@ -89,7 +89,8 @@ def softmax(ranking: Sequence[Any], docs: Sequence[Any]) -> dict[Any, Fraction]:
 
 
 def probabilistic(list_a: Sequence[Any], list_b: Sequence[Any], length: int) -> Distribution:
-    """Hofmann, Whiteson and de Rijke 2011; the rest has no team."""
+    """Hofmann, Whiteson and de Rijke 2011; no teams below the length of the shorter ranking."""
+    fair = min(len(list_a), len(list_b))
     found: Distribution = defaultdict(Fraction)
 
     def go_on(docs: tuple[Any, ...], teams: tuple[Any, ...], chance: Fraction) -> None:
@@ -100,7 +101,7 @@ def probabilistic(list_a: Sequence[Any], list_b: Sequence[Any], length: int) -> 
             return
         for side in sides:
             for document, share in drawn[side].items():
-                team = side if len(sides) == 2 else None
+                team = side if len(docs) < fair else None
                 go_on((*docs, document), (*teams, team), chance * share / len(sides))
 
     go_on((), (), Fraction(1))
@@ -116,10 +117,10 @@ def marginal(
         chance = Fraction(1)
         credited: list[str | None] = list(teams)
         for rank, team in enumerate(teams):
-            drawn = {"a": softmax(list_a, docs[:rank]), "b": softmax(list_b, docs[:rank])}
-            if drawn["a"] and drawn["b"]:
-                chance *= drawn[team].get(docs[rank], Fraction(0))
-            else:  # only one side was left, and the click counts for neither
+            if rank < min(len(list_a), len(list_b)):
+                drawn = softmax(list_a if team == "a" else list_b, docs[:rank])
+                chance *= drawn.get(docs[rank], Fraction(0))
+            else:  # a ranking may have run out, and the click counts for neither
                 credited[rank] = None
                 chance /= 2  # both values of this team stand for the same
         total += chance
