@@ -27,9 +27,9 @@ class MergeDTS(MergingPolicy):
     the next group immediately, and they are one group from then on.
 
     `failure` is the paper's ε, `partition` its M, `constant` its C. With the defaults the bounds
-    are as wide as in the theory, and arms are eliminated late. The authors' experiments have
-    α = 0.8^6 = 0.262, M = 16 and C = 400,000, a sixth of the width; without a guarantee, and with
-    far less regret.
+    are as wide as in the theory: the first of 200 arms left after 5,000 to 20,000 duels. The
+    authors' experiments have α = 0.8^6 = 0.262, M = 16 and C = 400,000, about half the width;
+    without a guarantee, and with far less regret.
 
     All duels count, delayed and unproposed ones too, those of two groups after these are one. Duels
     in flight do not change the posterior; d is one of the arms that have the fewest of them with c.
