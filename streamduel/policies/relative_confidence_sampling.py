@@ -43,8 +43,9 @@ class RelativeConfidenceSampling(ByUpperBounds, Policy):
     θ that decide are drawn: an arm, first the leader, is compared with all others; of those that
     beat it, the one that beats the most arms in the counts is compared with the rest; and so on,
     until an arm has beaten all that were left, and is then compared with those that it has not been
-    compared with yet. This takes K - 1 draws if the leader wins, and about 3 K without any duels,
-    instead of the K (K - 1) / 2 of a whole sample, and each result has the same probability.
+    compared with yet. This takes K - 1 draws if the leader wins, and 2 to 3 K without any duels,
+    from ten arms on, instead of the K (K - 1) / 2 of a whole sample, and each result has the same
+    probability.
 
     Delayed and unproposed duels count like all others. Duels in flight narrow the bounds by which d
     is chosen, but not the posterior; every proposed c counts as champion.
