@@ -36,7 +36,7 @@ class Auto(Policy):
 
     It checks whether to switch when it is asked for a pair, if there have been 1 % more duels of
     different arms since the last check, and at least K. The number of duels needed depends on the
-    gaps: about 430 for each pair of a cycle in which arms win 60 % of their duels, 11,000 at 52 %.
+    gaps: about 460 for each pair of a cycle in which arms win 60 % of their duels, 14,500 at 52 %.
 
     `TopTwo` supersedes it: it has less regret with and without a Condorcet winner, because it does
     not wait for a switch. Among five close rankers without a winner the switch came after 55,000
