@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
 from axe_core_python.sync_playwright import Axe
+from PIL import Image
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.world import World
@@ -97,7 +99,7 @@ class TestLive:
         page = open_page(experiment(world), viewport=PHONE)
         page.locator("summary").first.click()
         cell(page, 3, 2).focus()
-        page.locator(".arms").evaluate("table => table.parentElement.scrollLeft = 90")
+        page.locator(".dead-letters").evaluate("table => table.parentElement.scrollLeft = 90")
         page.evaluate("window.scrollTo(0, 700)")
         seen = "it => it.getBoundingClientRect().top"
         place = cell(page, 3, 2).evaluate(seen)
@@ -107,7 +109,7 @@ class TestLive:
         expect(epoch).not_to_have_text(before)
         expect(cell(page, 3, 2)).to_be_focused()
         assert page.locator("details").first.evaluate("it => it.open")
-        assert page.locator(".arms").evaluate("it => it.parentElement.scrollLeft") == 90
+        assert page.locator(".dead-letters").evaluate("it => it.parentElement.scrollLeft") == 90
         # A line more above does not move what the reader looks at, but for a fraction of a pixel.
         assert abs(cell(page, 3, 2).evaluate(seen) - place) < 2
 
@@ -233,6 +235,46 @@ class TestLooks:
         page = open_page(world.url + path, viewport={"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
+    @pytest.mark.parametrize(
+        ("path", "table", "headings"),
+        [
+            ("/", "Table of experiments", "Experiment,Champion,Confidence,Progress,Sure in"),
+            ("/experiments/search", "Table of rankers", "Ranker,Beats,wins,Evidence,Traffic"),
+            ("/experiments/search", "Timeline", "Stream time,What,Who"),
+        ],
+    )
+    def test_a_phone_shows_the_columns_that_matter(
+        self, world: World, open_page: NewPage, path: str, table: str, headings: str
+    ) -> None:
+        region = open_page(world.url + path, viewport=PHONE).get_by_role("region", name=table)
+        for heading in headings.split(","):
+            column = region.get_by_role("columnheader", name=re.compile(heading))
+            assert right(column) <= right(region), heading
+
+    def test_the_overview_on_a_phone_says_which_experiment_is_paused(
+        self, world: World, open_page: NewPage
+    ) -> None:
+        names = open_page(world.url, viewport=PHONE).locator(".experiments tbody th")
+        said = "it => getComputedStyle(it, '::after').content"
+        assert [name.evaluate(said) for name in names.all()] == [
+            '"running"',
+            '"paused"',
+            '"running"',
+        ]
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_a_shadow_is_at_the_edge_where_a_table_goes_on(
+        self, world: World, open_page: NewPage, scheme: str
+    ) -> None:
+        page = open_page(world.url, viewport=PHONE, color_scheme=scheme)
+        region = page.get_by_role("region", name="Table of experiments")
+        for place, edges in ((0, (False, True)), (1000, (True, False))):
+            region.evaluate("(it, place) => it.scrollLeft = place", place)
+            picture = Image.open(BytesIO(region.screenshot())).convert("RGB")
+            # Above the headings, where no text is.
+            row = [picture.getpixel((x, 3)) for x in (0, picture.width // 2, picture.width - 1)]
+            assert (row[0] != row[1], row[2] != row[1]) == edges
+
     def test_paper_has_every_column(self, new_world: NewWorld, open_page: NewPage) -> None:
         arms = [f"learning-to-rank-{number}" for number in range(20)]
         policy = {"name": "relative_confidence_sampling"}
@@ -264,6 +306,11 @@ class TestLooks:
         for path in ("/", f"/experiments/{'x' * 256}"):
             page = open_page(world.url + path, viewport=PHONE)
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def right(element: Any) -> float:
+    box = element.bounding_box()
+    return float(box["x"] + box["width"])
 
 
 def brightness(colour: str) -> float:

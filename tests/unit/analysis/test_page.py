@@ -60,6 +60,13 @@ def test_names_cannot_change_the_page(tmp_path: Path) -> None:
     assert "y" * 41 not in page
 
 
+def test_names_break_after_underscores(tmp_path: Path) -> None:
+    page = report(json_lines(tmp_path / "x.json", lists(300, arms=("bm25_<b>", "ltr_v2"))))
+
+    assert "<bdi>bm25_<wbr>&lt;b&gt;</bdi>" in page
+    assert "<bdi>ltr_<wbr>v2</bdi>" in page
+
+
 def test_an_undecided_experiment_is_shown_as_such(tmp_path: Path) -> None:
     page = report(json_lines(tmp_path / "x.json", lists(300, lambda _: 0.5)))
 

@@ -26,11 +26,11 @@ from tests.unit.monitoring.test_experiments import UNUSUAL
 
 ARMS: Final = ("bm25", "ltr", "dense")
 
-VOID: Final = frozenset({"br", "input", "link", "meta"})
+VOID: Final = frozenset({"br", "input", "link", "meta", "wbr"})
 
 HOSTILE: Final = (
     "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "'-alert(1)-'", "{{ 7 * 7 }}",
-    "javascript:alert(1)", "&lt;b&gt;", "a\u202eb", "\u200b", "   ", ".", "..",
+    "javascript:alert(1)", "&lt;b&gt;", "<b>_", "a\u202eb", "\u200b", "   ", ".", "..",
 )  # fmt: skip
 
 
