@@ -71,6 +71,7 @@ def _findings(loaded: LoadedConfig, now: float) -> Iterator[Finding]:
     if sample.log is not None:
         yield from check_records(loaded, sample, saved)
         yield from _clock(loaded, sample, now)
+    yield from _raw_records(loaded)
     yield from _elsewhere(loaded, diagnosis.elsewhere)
 
 
@@ -257,10 +258,29 @@ def _span(milliseconds: int) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
 
 
+def _raw_records(loaded: LoadedConfig) -> Iterator[Finding]:
+    """Whether the topic that the Spark job reads can be read."""
+    spark = loaded.config.spark
+    if spark is None or loaded.config.source["connector"] != "kafka":  # the job refuses others
+        return
+    name = "spark.topic"
+    try:
+        with closing(loaded.open_log(topic=spark.topic, control_topic=None)):
+            yield Finding(name, "fine", f"'{spark.topic}' can be read.")
+    except MissingError:
+        found = f"'{spark.topic}' does not exist; create it, because streamduel never does."
+        yield Finding(name, "failed", found)
+    except StreamduelError as error:
+        yield Finding(name, "failed", str(error).replace("source.topic", name))
+
+
 def _elsewhere(loaded: LoadedConfig, elsewhere: Mapping[str, Iterable[bytes]]) -> Iterator[Finding]:
     """Whether records of a configured experiment are in another click log."""
     decoder = RecordDecoder.of(loaded.config)
+    spark = loaded.config.spark
     for topic, values in sorted(elsewhere.items()):
+        if spark is not None and topic == spark.topic:
+            continue  # the Spark job reads it
         for value in values:
             try:
                 names = {event.experiment for event in decoder.events(value)}

@@ -162,6 +162,28 @@ def test_a_service_that_writes_to_another_topic_is_found(
     assert checks(service)["records"][0] == "warning"
 
 
+def test_the_topic_of_the_spark_job_is_checked_and_no_wrong_one(
+    kafka: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    raw = topics(1)
+    send(kafka, raw, 4)
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics,
+        {"create_topics": True}, experiments={"search": {"arms": ARMS}},
+        spark={"topic": raw, "checkpoint": "checkpoint/"},
+    )  # fmt: skip
+    found = list(examine(load(run.config)))
+    assert f"'{raw}'" not in "".join(it.sentence for it in found if it.name == "other topics")
+    assert [it[1:] for it in found if it.name == "spark.topic"] == [
+        ("fine", f"'{raw}' can be read.")
+    ]
+    run.config.write_text(run.config.read_text().replace(raw, "no-raw-clicks"))
+    assert checks(run)["spark.topic"] == (
+        "failed",
+        "'no-raw-clicks' does not exist; create it, because streamduel never does.",
+    )
+
+
 def test_a_missing_topic_fails(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     run = configure(
         tmp_path / "run", kafka.bootstrap_servers, "missing-topic", topics, {},
