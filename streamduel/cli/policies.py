@@ -14,9 +14,9 @@ from streamduel.policies import DEFAULT, get, names
 
 CHOICE: Final = """\
 Which policy?
-  a sure answer, and soon                      top_two, the default
-  least regret: one ranker beats all others    double_thompson; faster: rmed1
-  least regret: perhaps no ranker does         double_thompson, ccb
+  least regret, and a sure answer soon         top_two, the default
+  near ties, and no end planned                top_two, aim: earn
+  fast decisions: one ranker surely beats all  rmed1
   only a few decisions can be rolled out       batched_top_two
   rankers or users change                      top_two, aim: earn, with a window
   hundreds of rankers                          top_two, double_thompson

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -15,6 +16,7 @@ import pytest
 from streamduel import __version__, policies
 from streamduel.cli import app
 from streamduel.cli.app import COMMANDS
+from streamduel.cli.policies import CHOICE
 from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel, configure
 
 
@@ -161,6 +163,15 @@ def test_policies_are_listed_as_text(streamduel: Streamduel) -> None:
         for parameter in policy.declared.values():
             assert f"{parameter.name} ({parameter.symbol}): {parameter.meaning}; " in text
             assert parameter.allowed in text
+
+
+def test_no_superseded_policy_is_advised() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "policies.md").read_text(encoding="utf-8")
+    superseded = page.partition("### Superseded policies")[2].partition("\n\n`auto` starts")[0]
+    old = set(re.findall("`(\\w+)`", "".join(re.findall(r"^\|[^|]+", superseded, re.MULTILINE))))
+    advised = set(re.findall(r"\w+", CHOICE)) & set(policies.names())
+    assert {"ccb", "rucb", "auto"} <= old
+    assert {policies.DEFAULT, "double_thompson"} <= advised - old == advised
 
 
 def test_policies_are_listed_as_json(streamduel: Streamduel) -> None:
