@@ -116,8 +116,9 @@ def control(
     record = Control(record_id, experiment, ACTIONS[action], actor=actor, **fields)
     done = " ".join([action, *(f"'{name}'" for name in arms)])
     done += "" if like is None else f" like '{like}'"
+    shows = " --json` shows the timeline with it" if action == "note" else "` shows the effect"
     effect = (
-        f" (id {record_id}); `streamduel inspect {config}` shows the effect, or one more dead "
+        f" (id {record_id}); `streamduel inspect {config}{shows}, or one more dead "
         f"letter if the action is impossible."
     )
     write(loaded, record, done, effect, as_json=as_json)

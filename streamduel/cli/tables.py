@@ -60,10 +60,12 @@ def print_report(console: Console, report: Report) -> None:
 
 def _summary(experiment: ExperimentReport) -> list[str]:
     prior = ", steered by a prior" if experiment.prior else ""
+    frozen = ", ".join(experiment.frozen_pair or ())
     tallies = [_tally(what, count) for what, count in experiment.tallies.items() if count]
     lines = [
         f"{_shown(experiment.policy)}{prior}, {experiment.status}, epoch {experiment.epoch:,}, "
         f"{counted(experiment.duels, 'duel')}",
+        _shown(f"frozen pair: {frozen}") if frozen else "",
         ", ".join(tallies),
         _open(experiment.open),
     ]

@@ -46,6 +46,8 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         timeline: what happened, the oldest first.
         prior: whether a prior steers the choices of its policy.
         configured: whether the configuration still has it.
+        frozen_pair: the pair that is served whatever the policy wants, while the experiment runs;
+            None if there is none.
         impressions_per_client: how many impressions the client of an impression has, on average;
             None if none names a client. If it is large, confidence may be too high.
         segments: what each segment says, by kind and name, with the confidence corrected for their
@@ -78,6 +80,7 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     timeline: list[Moment]
     prior: bool = False
     configured: bool = True
+    frozen_pair: tuple[str, str] | None = None
     impressions_per_client: float | None = None
     segments: dict[str, dict[str, SegmentResult]] = {}
     disagreements: dict[str, Disagreement] = {}
@@ -166,6 +169,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         pairs=list(verdict.pairs(arms)),
         timeline=list(Timeline(state.get("timeline")).moments),
         prior="prior" in policy.parameters,
+        frozen_pair=state["guardrails"]["frozen"],
         impressions_per_client=ClientSketch(state.get("clients")).per_client or None,
         segments=judged.segments,
         disagreements=judged.disagreements,

@@ -76,6 +76,27 @@ def test_it_appends_one_record_and_names_the_file(streamduel: Streamduel, folder
     assert (folder / "clicks.jsonl").read_bytes().startswith(before)
 
 
+def test_inspect_shows_a_frozen_pair_and_the_note_where_it_is_promised(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    config = folder / "search.yaml"
+    noted = streamduel("control", config, "search", "note", "trained again", "--id", "n")
+    assert noted.out.endswith(
+        f"(id n); `streamduel inspect {config} --json` shows the timeline with it, or one more "
+        "dead letter if the action is impossible.\n"
+    )
+    assert streamduel("control", config, "search", "freeze-pair", ARMS[2], ARMS[0]).status == 0
+    fold(folder)
+    search = inspected(streamduel, folder)["experiments"]["search"]
+    assert search["timeline"][-2]["text"] == "trained again"
+    assert search["frozen_pair"] == [ARMS[0], ARMS[2]]
+    assert f"\nfrozen pair: {ARMS[0]}, {ARMS[2]}\n" in streamduel("inspect", config).out
+    assert streamduel("control", config, "search", "unfreeze-pair").status == 0
+    fold(folder)
+    assert inspected(streamduel, folder)["experiments"]["search"]["frozen_pair"] is None
+    assert "frozen" not in streamduel("inspect", config).out
+
+
 def test_the_actor_may_be_given(streamduel: Streamduel, folder: Path) -> None:
     pause = ("control", folder / "search.yaml", "search", "pause")
     assert streamduel(*pause, "--actor", "deployment 7").status == 0
