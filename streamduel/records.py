@@ -92,7 +92,10 @@ class Duel(InputRecord, tag="duel", frozen=True, gc=False):
 
 
 class Duels(InputRecord, tag="duels", frozen=True, gc=False):
-    """A pre-aggregated count of duels of one pair, at least one in all."""
+    """A pre-aggregated count of duels of one pair.
+
+    At least one in all, and at most `limits.max_duels_per_record` of the configuration.
+    """
 
     a: Name
     b: Name
