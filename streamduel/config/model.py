@@ -20,7 +20,7 @@ class DedupeSettings(Section):
         1_000_000,
         ge=1,
         le=10**9,
-        description="Valid records per partition; 1 million take about 110 MB.",
+        description="Valid records per partition; 1 million take about 150 MB of resident memory.",
     )
     window_ms: Integer = Field(
         3_600_000, ge=0, le=MAX_TIME, description="Stream time, in milliseconds."

@@ -56,7 +56,8 @@ class DedupeWindow:
     window is a function of the last stretch of the click log. It need not be stored, because
     reading that stretch again rebuilds it exactly.
 
-    An id is remembered as a 128-bit key (see `record_key`): 1 million take about 110 MB.
+    An id is remembered as a 128-bit key (see `record_key`): 1 million take about 150 MB of
+    resident memory.
 
     The caller advances stream time and offsets (`advance`, and `begin_block` before the first
     record at or after `block_end`). For a key that is not in `keys`, the fold adds it to `keys` and

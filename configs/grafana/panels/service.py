@@ -384,7 +384,7 @@ def _processes() -> list[Panel]:
             "Memory",
             About(
                 "Memory in use, by process.",
-                "grows until the dedupe window is full (110 MB for a million records), then flat.",
+                "grows until the dedupe window is full (150 MB for a million records), then flat.",
                 "compare it with the container's limit; reduce `dedupe.window_records`.",
                 "StreamduelRestarting",
             ),
