@@ -120,6 +120,8 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
         async def endpoint(request: Request) -> Response:
             figures, name = metrics.figures, request.path_params["name"]
             view = figures.experiment(name)
+            if view is None and (incomplete := figures.incomplete()):
+                return _json(api.Refusal(incomplete), 503)
             if view is None:
                 return _json(api.Refusal(absent(figures, name)), 404)
             return _json(answer(view))

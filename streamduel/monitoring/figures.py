@@ -136,14 +136,8 @@ class Figures:
             reasons.append("the click log cannot be reached.")
         if self.fenced:
             reasons.append("a commit was refused; the last committed state is being restored.")
-        elif self.restoring:
-            numbers = ", ".join(map(str, sorted(self.restoring)))
-            several = len(self.restoring) > 1
-            reasons.append(
-                f"partition{'s' * several} {numbers} {'are' if several else 'is'} being restored."
-            )
-        elif not self.partitions:
-            reasons.append("no partition is assigned to this process.")
+        elif incomplete := self.incomplete():
+            reasons.append(incomplete)
         elif self.refused > 1 and self.now - self.refused_at < REFUSED_SECONDS:
             reasons.append(
                 f"the last {self.refused} commits were refused; the application log has the reason."
@@ -159,3 +153,13 @@ class Figures:
                         f"alone."
                     )
         return reasons
+
+    def incomplete(self) -> str:
+        """Why experiments may be missing that this process is to hold; empty if none are."""
+        if self.restoring:
+            numbers = ", ".join(map(str, sorted(self.restoring)))
+            several = len(self.restoring) > 1
+            return (
+                f"partition{'s' * several} {numbers} {'are' if several else 'is'} being restored."
+            )
+        return "" if self.partitions else "no partition is assigned to this process."

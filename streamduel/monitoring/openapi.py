@@ -125,7 +125,7 @@ def _of_one(identifier: str, summary: str, answer: type[msgspec.Struct]) -> dict
     """A path with an experiment's name."""
     return {
         "parameters": [_NAME],
-        "get": _operation(identifier, summary, {200: answer, 404: Refusal}),
+        "get": _operation(identifier, summary, {200: answer, 404: Refusal, 503: Refusal}),
     }
 
 

@@ -109,6 +109,24 @@ def test_another_name_is_refused_in_a_sentence(service: Service, what: str) -> N
     }
 
 
+@pytest.mark.parametrize("path", ["experiments", "segments"])
+def test_an_experiment_may_be_missing_because_its_partition_is(service: Service, path: str) -> None:
+    def refused(status: int) -> str:
+        answer = service.get(f"/api/{path}/ads")
+        assert answer.status_code == status
+        return str(answer.json()["error"])
+
+    assert refused(503) == "no partition is assigned to this process."
+    observer, search = service.monitoring.observer, task(config({"search": ARMS}))
+    observer.gained([0, 1])
+    assert refused(503) == "partitions 0, 1 are being restored."
+    observer.restored(search)
+    commit(observer, search)
+    assert refused(503) == "partition 1 is being restored."
+    observer.lost([1])
+    assert refused(404) == "experiment 'ads' is in no partition of this process."
+
+
 def table(service: Service, path: str = "/api/experiments.csv") -> list[dict[str, str]]:
     answer = service.get(path)
     assert answer.headers["content-type"].startswith("text/csv")
