@@ -198,7 +198,10 @@ class Cluster(Security):
         description="Brokers as host:port: a list, or separated by commas.",
         examples=[["localhost:9092"]],
     )
-    create_topics: Flag = Field(default=False, description="Create missing topics.")
+    create_topics: Flag = Field(
+        default=False,
+        description="`streamduel run` creates missing topics; `streamduel-spark` creates none.",
+    )
     replication_factor: Integer = Field(
         default=-1,
         ge=-1,

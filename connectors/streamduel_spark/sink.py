@@ -12,7 +12,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from streamduel.errors import ConfigurationError, ConnectorError
+from streamduel.errors import ConfigurationError, ConnectorError, listed
 from streamduel.records import Duels
 from streamduel_spark.parts import Counted, Forwarded, Group, Output, Tally
 from streamduel_spark.plan import EMPTY, Lane
@@ -114,6 +114,16 @@ class Written(NamedTuple):
     raw: str
 
 
+def _missing(topics: list[str], servers: str) -> str:
+    """The sentence about topics that do not exist.
+
+    >>> _missing(["raw-clicks", "duels"], "localhost:9092")
+    "there are no topics 'raw-clicks', 'duels' on localhost:9092; create them first."
+    """
+    are, them = ("is no topic", "it") if len(topics) == 1 else ("are no topics", "them")
+    return f"""there {are} {listed(topics, "'")} on {servers}; create {them} first."""
+
+
 class Sink:
     """Writes each Spark batch in one Kafka transaction, which also commits the batch's number.
 
@@ -151,11 +161,9 @@ class Sink:
             with KafkaConsumer(
                 group_id=self._group, enable_auto_commit=False, **self._settings
             ) as consumer:
-                for topic in topics:
-                    if not consumer.partitions_for_topic(topic):
-                        raise ConnectorError(
-                            f"there is no topic '{topic}' on {servers}; create it first."
-                        )
+                missing = [it for it in topics if not consumer.partitions_for_topic(it)]
+                if missing:
+                    raise ConnectorError(_missing(missing, servers))
                 self._producer = KafkaProducer(
                     transactional_id=self._group, transaction_timeout_ms=ANSWER_MS,
                     **self._settings,
