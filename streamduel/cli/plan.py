@@ -147,15 +147,22 @@ def plan(
         raise typer.Exit(INTERRUPTED) from None
     except (PolicyError, PreferenceError) as error:
         raise ConfigurationError(str(error)) from error
+    try:
+        if json is not None:
+            write_json(json, report(made))
+        if plot is not None:
+            draw_plan(made, plot)
+    finally:
+        _print(made)  # last: its reader may end early, as `head` does
+
+
+def _print(made: Plan) -> None:
+    question = made.question
     percent = f"{100 * question.confidence:.10g} %"
     title = f"until the best of {question.arms} rankers is known with {percent} confidence"
     print_titled(out, title, _table(made))
     for sentence in _sentences(made):
         say(out, sentence)
-    if json is not None:
-        write_json(json, report(made))
-    if plot is not None:
-        draw_plan(made, plot)
 
 
 def _table(made: Plan) -> Table:

@@ -228,7 +228,7 @@ def _check_outputs(source: _Source, outputs: _Outputs) -> None:
 
 
 def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> None:
-    """Simulate, print the table and write the files."""
+    """Simulate, write the files and print the table."""
     results = Results(settings)
     try:
         with counting_progress(err, "simulating") as progress:
@@ -243,16 +243,21 @@ def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> N
         if results.policies():
             print_results(out, results, source.title)
         raise
-    print_results(out, results, source.title)
-    _write(results, source, outputs)
-    if outputs.journal is not None:
-        try:
-            outputs.journal.unlink(missing_ok=True)
-        except OSError as error:
-            raise StreamduelError(
-                f"the journal '{outputs.journal}' cannot be removed ({reason(error)}); it is no"
-                " longer needed."
-            ) from error
+    try:
+        _write(results, source, outputs)
+        if outputs.journal is not None:
+            _remove(outputs.journal)
+    finally:
+        print_results(out, results, source.title)  # last: its reader may end early, as `head` does
+
+
+def _remove(journal: Path) -> None:
+    try:
+        journal.unlink(missing_ok=True)
+    except OSError as error:
+        raise StreamduelError(
+            f"the journal '{journal}' cannot be removed ({reason(error)}); it is no longer needed."
+        ) from error
 
 
 def _write(results: Results, source: _Source, outputs: _Outputs) -> None:

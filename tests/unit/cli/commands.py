@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,6 +35,16 @@ def run(config: Path, *options: str) -> Result:
     """`streamduel run`, in a process of its own."""
     done = run_command("run", config, *options, seconds=SECONDS)
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def into_closed_pipe(*arguments: object) -> None:
+    """A command whose output nobody reads any more, as after `head`."""
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.wait(SECONDS)
 
 
 def configure(folder: Path, changes: Mapping[str, Any] | None = None) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analysis.exports import json_lines, lists
-from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel
+from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel, into_closed_pipe
 
 
 @pytest.fixture
@@ -223,13 +223,7 @@ def test_the_nearest_experiment_is_named(streamduel: Streamduel, tmp_path: Path,
 
 
 def test_files_are_written_before_a_reader_of_the_tables_ends(log: Path, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "analyze", str(log), "--json", str(tmp_path / "x.json")],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdout is not None
-    process.stdout.close()
-    process.wait(SECONDS)
+    into_closed_pipe("analyze", log, "--json", tmp_path / "x.json")
 
     assert json.loads((tmp_path / "x.json").read_text())["experiments"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamduel.cli.plan import days
-from tests.unit.cli.commands import Streamduel
+from tests.unit.cli.commands import Streamduel, into_closed_pipe
 
 ASKED = ["--arms", 3, "--difference", 0.15, "--impressions-per-day", 500, "--runs", 12]
 
@@ -37,6 +37,20 @@ def test_table_json_and_plot(streamduel: Streamduel, tmp_path: Path) -> None:
     ):
         assert words in result.out
     assert "A/B test, at its fixed end" in picture.read_text()
+
+
+def test_files_are_written_before_a_reader_of_the_table_ends(tmp_path: Path) -> None:
+    made, picture = tmp_path / "plan.json", tmp_path / "plan.svg"
+    into_closed_pipe("plan", *ASKED, "--json", made, "--plot", picture)
+    assert json.loads(made.read_text())["policies"]
+    assert picture.exists()
+
+
+def test_a_file_that_fails_does_not_hide_the_table(streamduel: Streamduel) -> None:
+    result = streamduel("plan", *ASKED, "--json", "/dev/full")
+    assert result.status == 1
+    assert "A/B test" in result.out
+    assert result.err.startswith("streamduel: '/dev/full' cannot be written (No space left on ")
 
 
 def test_a_policy_may_have_parameters(streamduel: Streamduel, tmp_path: Path) -> None:

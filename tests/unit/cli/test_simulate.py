@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.policies import DEFAULT
 from streamduel.simulation.matrices import ARXIV
-from tests.unit.cli.commands import Streamduel
+from tests.unit.cli.commands import Streamduel, into_closed_pipe
 from tests.unit.cli.simulating import loaded, run
 
 
@@ -54,6 +54,16 @@ def test_the_table_begins_with_the_smallest_regret(matrix: Path, tmp_path: Path)
     assert "condorcet regret after 20,000 duels on arxiv.txt" in result.out.splitlines()[0]
     assert result.out.index("rucb (alpha=0.52)") < result.out.index("uniform ")
     assert not result.err
+
+
+def test_files_are_written_before_a_reader_of_the_table_ends(matrix: Path, tmp_path: Path) -> None:
+    found, picture = tmp_path / "r.json", tmp_path / "r.svg"
+    into_closed_pipe(
+        "simulate", "--matrix", matrix, "--policy", "rucb", "--horizon", 100, "--runs", 1,
+        "--jobs", 1, "--json", found, "--plot", picture,
+    )  # fmt: skip
+    assert loaded(found)["policies"]
+    assert sorted(tmp_path.iterdir()) == [matrix, found, picture]
 
 
 def test_the_title_of_a_single_duel_has_no_plural(matrix: Path, tmp_path: Path) -> None:
