@@ -157,6 +157,12 @@ class ControlOrder:
         if self.origin_at(offset) == "off":
             raise Rejected("invalid_record", OFF)
 
+    def placed(self, verdict: Rejected, offset: int) -> Rejected:
+        """The verdict on a record of the control topic, with its place there."""
+        where = f"offset {offset} of the control topic '{self._topic}'"
+        sentence = f"{verdict.sentence.removesuffix('.')} ({where})."
+        return type(verdict)(verdict.reason, sentence)
+
     def due(self, marker: ControlMarker) -> Iterator[ControlRecord]:
         """The records of a marker that are not applied yet, in order; each is applied now."""
         for control in marker.controls:

@@ -58,7 +58,8 @@ class MarkedControls:
             try:
                 self._apply(record, now)
             except Rejected as verdict:
-                rejected.append((record, verdict))
+                placed = self._router.controls.placed(verdict, control.offset)
+                rejected.append((record, placed))
         if not due:
             experiment = self._experiments.get((marker.key or b"").decode(errors="replace"))
             if experiment is not None:

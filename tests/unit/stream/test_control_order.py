@@ -124,10 +124,10 @@ def test_a_repeated_id_takes_effect_once() -> None:
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        (b"{", "the value is not JSON: it ends too early."),
-        (None, "the value is null (a tombstone); a record is a JSON object."),
-        (text(DUEL), "the control topic 'control' takes control records only (found a 'duel')."),
-        (text(CONTROL, action="retire_arm"), "'retire_arm' must name an 'arm' (found none)."),
+        (b"{", "the value is not JSON: it ends too early"),
+        (None, "the value is null (a tombstone); a record is a JSON object"),
+        (text(DUEL), "the control topic 'control' takes control records only (found a 'duel')"),
+        (text(CONTROL, action="retire_arm"), "'retire_arm' must name an 'arm' (found none)"),
     ],
     ids=["json", "tombstone", "duel", "incomplete"],
 )
@@ -135,8 +135,9 @@ def test_an_invalid_record_of_the_control_topic_is_a_dead_letter(
     value: bytes | None, sentence: str
 ) -> None:
     stream = Stream(**TOPIC)
-    stream.fold(ControlRecord(0, b"search", value), control(1))
-    assert stream.letters == [sentence]
+    stream.fold(ControlRecord(7, b"search", value), control(8))
+    assert stream.letters == [f"{sentence} (offset 7 of the control topic 'control')."]
+    assert stream.tallies() == {"accepted": 1, "dead_letter": 1}
     assert stream.status == "paused"
 
 
@@ -164,8 +165,9 @@ def test_without_a_control_topic_a_marker_is_a_dead_letter() -> None:
 def test_switched_off_each_control_record_is_a_dead_letter(parts: dict[str, Any]) -> None:
     stream = Stream(**parts)
     stream.fold(text(CONTROL), *([control(0)] if "source" in parts else []))
-    off = "control records are switched off (limits.control_records: false)."
-    assert set(stream.letters) == {off}
+    off = "control records are switched off (limits.control_records: false)"
+    there = f"{off} (offset 0 of the control topic 'control')."
+    assert stream.letters == [f"{off}.", *([there] if "source" in parts else [])]
     assert stream.status == "running"
 
 
