@@ -112,7 +112,7 @@ class _StrictLoader(yaml.SafeLoader):
     """A safe loader that refuses a key given twice and sets, and leaves dates text.
 
     No setting is a date, and an arm may be named after one. The order of a set differs from process
-    to process.
+    to process. A character above U+FFFF may be written as in JSON, as a surrogate pair.
     """
 
     yaml_constructors = {  # noqa: RUF012 - PyYAML's own way
@@ -137,6 +137,17 @@ class _StrictLoader(yaml.SafeLoader):
                         f"({self.name}, line {key.start_mark.line + 1})."
                     )
                 keys.add(key.value)
+        return node
+
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        node = super().compose_scalar_node(anchor)
+        try:
+            node.value = node.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            raise ConfigurationError(
+                "the configuration has half of a surrogate pair, as \\ud83d alone, which is no text"
+                f" ({self.name}, line {node.start_mark.line + 1})."
+            ) from None
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -52,6 +53,13 @@ def test_missing_keys_have_defaults(config: Path) -> None:
     assert (loaded.dedupe.window_records, loaded.dedupe.window_ms) == (1_000_000, 3_600_000)
     assert loaded.limits.max_record_bytes == 2**20
     assert (loaded.commit.interval_ms, loaded.commit.max_outputs) == (500, 10_000)
+
+
+def test_a_character_may_be_a_surrogate_pair_as_json_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "search.json"
+    path.write_text(json.dumps(changed({"experiments.😀": {"arms": ["😀", "b"]}})))
+    assert "\\ud83d\\ude00" in path.read_text()
+    assert load(path, {}).config.experiments["😀"].arms == ["😀", "b"]
 
 
 def test_monitoring_is_served_unless_it_is_null(tmp_path: Path) -> None:
