@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from streamduel import __version__, policies
 from streamduel.errors import ConfigurationError, PolicyError
+from streamduel.policies.base.parameter import as_written
 from streamduel.preference.arrays import Floats
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.matrix import check
@@ -188,7 +189,7 @@ class Settings:
             rivals = [other.params for other in self.specs if other.name == spec.name]
             chosen = self.chosen(place)
             shown = [
-                f"{key}={value}"
+                f"{key}={as_written(value)}"
                 for key, value in spec.params.items()
                 if key in chosen or any(params.get(key) != value for params in rivals)
             ]

@@ -38,6 +38,15 @@ _LIMITS: Final = {
 }
 
 
+def as_written(value: object) -> str:
+    """A value as configurations and the command line write it.
+
+    >>> as_written(True), as_written(0.51)
+    ('true', '0.51')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 class Parameter(ABC, Generic[Value]):
     """A declared parameter: on the class of a policy the declaration, on a policy the value.
 
@@ -88,7 +97,7 @@ class Parameter(ABC, Generic[Value]):
             return self.derived[0]
         if self.optional:
             return "none"
-        return "" if self.default is None else str(self.default)
+        return "" if self.default is None else as_written(self.default)
 
     @property
     def allowed(self) -> str:

@@ -163,6 +163,7 @@ def test_policies_are_listed_as_text(streamduel: Streamduel) -> None:
         for parameter in policy.declared.values():
             assert f"{parameter.name} ({parameter.symbol}): {parameter.meaning}; " in text
             assert parameter.allowed in text
+    assert "true or false, default false" in text
 
 
 def test_no_superseded_policy_is_advised() -> None:

@@ -113,9 +113,9 @@ def test_labels_of_equal_names_show_the_differences() -> None:
     entries = read_policies(["rucb", "rucb:alpha=0.8", "rucb:champion_set=true", "uniform"], [])
     settings = Settings(TWO, entries, horizon=10, runs=1, seed=0)
     assert settings.labels() == [
-        "rucb (alpha=0.51, champion_set=False)",
-        "rucb (alpha=0.8, champion_set=False)",
-        "rucb (alpha=0.51, champion_set=True)",
+        "rucb (alpha=0.51, champion_set=false)",
+        "rucb (alpha=0.8, champion_set=false)",
+        "rucb (alpha=0.51, champion_set=true)",
         "uniform",
     ]
 
@@ -126,7 +126,7 @@ def test_labels_of_equal_names_show_the_differences() -> None:
         ("rucb", "rucb"),
         ("rucb:alpha=0.8", "rucb (alpha=0.8)"),
         ("rucb:alpha=0.51", "rucb"),
-        ("rucb:champion_set=true,alpha=0.8", "rucb (alpha=0.8, champion_set=True)"),
+        ("rucb:champion_set=true,alpha=0.8", "rucb (alpha=0.8, champion_set=true)"),
         # What follows from the horizon of the simulation, or from another parameter, is no choice.
         ("rmed2fh", "rmed2fh"),
         ("c2b:horizon=10", "c2b"),
