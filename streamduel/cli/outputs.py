@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from streamduel.errors import ConfigurationError
 from streamduel.files import identity, kind, obstacle
 
 Named = tuple[str, Path]
 """An option and the file that it names."""
+
+PIPED: Final = {"--json", "--csv", "--report"}
+"""Options of files that may be pipes; a plot is known by its name, a journal is read again."""
 
 
 def check_places(files: Iterable[Named], inputs: Mapping[Path, str]) -> None:
@@ -25,8 +29,9 @@ def check_places(files: Iterable[Named], inputs: Mapping[Path, str]) -> None:
     seen = dict(inputs)
     for option, path in files:
         if str(path) == "-":
+            pipe = f"; in bash, {option} >(COMMAND) pipes it" if option in PIPED else ""
             raise ConfigurationError(
-                f"{option} must be a file (found '-', which is not standard output here)."
+                f"{option} must be a file (found '-', which is not standard output here{pipe})."
             )
         if kind(path) == "a directory":
             raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")

@@ -142,7 +142,11 @@ def test_the_sentences_name_what_was_simulated(streamduel: Streamduel) -> None:
         (["--policy", "top_tow"], "did you mean 'top_two'?"),
         (["--plot", "plan.gif"], "must be a file named .png"),
         (["--json", "no/such/folder/plan.json"], "--json must be in a directory that exists"),
-        (["--json", "-"], "--json must be a file (found '-', which is not standard output here)."),
+        (
+            ["--json", "-"],
+            "--json must be a file (found '-', which is not standard output here; in bash, "
+            "--json >(COMMAND) pipes it).",
+        ),
         (["--json", "same.png", "--plot", "same.png"], "must name different files"),
     ],
 )

@@ -255,7 +255,12 @@ def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -
         ({"--plot": "r.gif"}, "the plot must be a file named .png, .svg or .pdf (found 'r.gif')."),
         ({"--plot": "r.png", "--scale": "lin"}, "the scale of the plot must be linear or log"),
         ({"--json": "no/r.json"}, "--json must be in a directory that exists (found 'no/r.json')."),
-        ({"--json": "-"}, "--json must be a file (found '-', which is not standard output here)."),
+        (
+            {"--json": "-"},
+            "--json must be a file (found '-', which is not standard output here; in bash, "
+            "--json >(COMMAND) pipes it).",
+        ),
+        ({"--plot": "-"}, "--plot must be a file (found '-', which is not standard output here)."),
         ({"--json": "."}, "--json must be a file (found the directory '.')."),
         ({"--json": "/proc/r.json"}, "--json must be a file that can be written (found '/proc/r."),
         ({"--plot": "/proc/r.png"}, "--plot must be a file that can be written (found '/proc/r."),
