@@ -167,8 +167,7 @@ def analyze(
     """
     named = (("--json", json), ("--csv", csv), ("--report", report))
     files = [(option, path) for option, path in named if path is not None]
-    local = [log for log in logs or [] if not log.startswith(REMOTE)]
-    check_places(files, {identity(path): "the log" for log in local for path in paths(log)})
+    check_places(files, _inputs(logs or [], columns or []))
     check_writable(files)
     request = Request(
         logs=logs or [],
@@ -189,6 +188,24 @@ def analyze(
             raise ConfigurationError(f"--credit: {error}") from error
     _write(analysis, json, csv, report)
     print_analysis(out, analysis)  # last: its reader may end early, as `head` does
+
+
+def _inputs(logs: list[str], columns: list[str]) -> dict[Path, str]:
+    """The local files of the log, by identity."""
+    found: dict[Path, str] = {}
+    for log in logs:
+        if log.startswith(REMOTE):
+            continue
+        try:
+            found |= {identity(path): "the log" for path in paths(log)}
+        except ConfigurationError as error:
+            if not columns or "=" not in log:
+                raise
+            raise ConfigurationError(
+                f"{str(error).removesuffix('.')}; --map takes one value each time: write --map "
+                f"{log}."
+            ) from error
+    return found
 
 
 @contextmanager

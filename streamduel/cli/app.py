@@ -77,11 +77,15 @@ class LazyCommand(TyperCommand):
         module = import_module(f"streamduel.cli.{name}")
         command = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         command.command(words)(getattr(module, name))
+        made = typer.main.get_command(command)
         try:
-            return typer.main.get_command(command).make_context(words, arguments, parent, **extra)
+            return made.make_context(words, list(arguments), parent, **extra)
         except typer.BadParameter as error:
             _name_value(error)
             _hint_at_form(error, name, args)
+            raise
+        except Exception as error:  # typer exports no name for a usage error
+            _hint_at_repetition(error, made, arguments)
             raise
 
 
@@ -101,6 +105,16 @@ def _hint_at_form(error: typer.BadParameter, name: str, arguments: list[str]) ->
         if word in arguments:
             hint = f"Did you mean `streamduel {name} {word}`? '{word}' comes first."
             error.message = f"{error.message} {hint}".strip()
+
+
+def _hint_at_repetition(error: Any, command: Any, arguments: list[str]) -> None:
+    """Let the sentence about an extra argument say that it may be one more value of an option."""
+    if "unexpected extra argument" not in getattr(error, "message", ""):
+        return
+    repeated = {name for it in command.params if getattr(it, "multiple", False) for name in it.opts}
+    for option, _, word in zip(arguments, arguments[1:], arguments[2:], strict=False):
+        if option in repeated and not word.startswith("-"):
+            error.message += f". {option} takes one value each time: write {option} {word}"
 
 
 def _print_version(wanted: bool) -> None:

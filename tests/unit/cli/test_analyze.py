@@ -114,6 +114,10 @@ def test_empty_files_of_a_directory_are_left_out_with_a_warning(
 MISTAKES = {
     "no log": ([], "analyze needs a LOG or --sql QUERY (found neither)."),
     "no file": (["nowhere.json"], "there is no file 'nowhere.json'."),
+    "one --map for two columns": (
+        ["{log}", "--map", "a=lft", "b=rgt"],
+        "there is no file 'b=rgt'; --map takes one value each time: write --map b=rgt.",
+    ),
     "no match": (["{folder}/*.parquet"], "no file matches '{folder}/*.parquet'."),
     "an empty file": (["{folder}/empty"], "'{folder}/empty' is empty."),
     "an empty folder": (

@@ -122,6 +122,10 @@ def test_the_version_is_shown(streamduel: Streamduel) -> None:
         (["run"], "Missing argument 'CONFIG'"),
         (["validate", "a.yaml", "b.yaml"], "unexpected extra argument"),
         (["inspect", "a.yaml", "--jsno"], "No such option"),
+        (
+            ["simulate", "--param", "alpha=0.6", "champion_set=true"],
+            "--param takes one value each time: write --param champion_set=true",
+        ),
         (["control", "a.yaml", "apply"], "Did you mean `streamduel control apply`?"),
         (["control", "--json", "note", "a.yaml"], "Did you mean `streamduel control note`?"),
     ],
