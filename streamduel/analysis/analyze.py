@@ -293,6 +293,7 @@ def _clients(engine: Engine, name: str, judged: Judged, request: Request) -> Cli
         unit="duel" if sums is None else "client",
         clients=int(clients),
         duels=int(duels),
+        unnamed=judged.duels - judged.counts.alone - int(duels),
         busiest=int(busiest),
         most=1.0 if sums is None else sums.most,
         confidence_of_duels=judged.confidence_of_duels,

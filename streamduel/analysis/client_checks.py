@@ -19,6 +19,9 @@ OUTLANDISH: Final = 50
 MANY: Final = 100
 """Duels that a busy user may have."""
 
+UNNAMED: Final = 0.1
+"""The share of duels without a client from which on heavy users among them may decide."""
+
 
 def bots(engine: Engine, found: Clients) -> Check:
     """Whether clients with far more duels than the median have many of all.
@@ -73,8 +76,11 @@ def dependence(engine: Engine, finding: Finding, clients: Clients) -> Check:
             " clients may make the difference.",
         )
     sentence = f"{counted(clients.duels, 'duel')}, {counted(clients.clients, 'client')}."
-    if clients.unit == "duel":
-        return Check(name, "fine", f"{sentence} None has two duels of one pair.")
+    total = clients.duels + clients.unnamed
+    if clients.unnamed:
+        sentence += (
+            f" {clients.unnamed:,} of {total:,} duels name no client and are taken as independent."
+        )
     more = f" {_listed(others)} may name them instead: --map client={others[0]}." if others else ""
     if clients.confidence_of_duels >= LEVEL > finding.confidence:
         few = clients.busiest * clients.clients > SKEWED * clients.duels
@@ -86,6 +92,12 @@ def dependence(engine: Engine, finding: Finding, clients: Clients) -> Check:
             f" {at_least(clients.confidence_of_duels)} confidence, with clients as the unit"
             f" {at_least(finding.confidence)}: {why}.{more}",
         )
+    if clients.unnamed > UNNAMED * total:
+        return Check(
+            name, "warning", f"{sentence} A few clients among them may make the difference."
+        )
+    if clients.unit == "duel":
+        return Check(name, "fine", f"{sentence} None has two duels of one pair.")
     return Check(name, "fine", f"{sentence} Clients are the unit of the confidence.")
 
 

@@ -62,7 +62,8 @@ class Clients(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         unit: whether clients or duels are the independent units of confidence and intervals.
         clients: how many have duels of two arms.
-        duels: those of them; the others name no client.
+        duels: those of them.
+        unnamed: duels of two arms that name no client; each is taken as independent.
         busiest: the duels of the busiest client.
         most: m, as how many duels of a pair a client counts at most.
         confidence_of_duels: what the confidence would be if all duels were independent.
@@ -71,6 +72,7 @@ class Clients(msgspec.Struct, frozen=True, kw_only=True):
     unit: Literal["client", "duel"]
     clients: int
     duels: int
+    unnamed: int
     busiest: int
     most: float
     confidence_of_duels: float

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.counting import ALL_RULES, Counts, Rules
+from streamduel.analysis.page import render
 from streamduel.preference.arrays import Floats
 from streamduel.preference.clients import (
     USUAL,
@@ -127,6 +129,29 @@ def test_a_few_duels_of_a_crawler_do_not_hide_the_champion(tmp_path: Path) -> No
     assert found.champion == "ltr"
     assert found.clients.unit == "client"
     assert found.confidence <= found.clients.confidence_of_duels
+
+
+@pytest.mark.parametrize(
+    ("heavy", "verdict"), [(0, "fine"), (160, "fine"), (180, "warning"), (2000, "warning")]
+)
+def test_duels_without_a_client_are_told(tmp_path: Path, heavy: int, verdict: str) -> None:
+    """One user without a name makes a champion of equal rankers."""
+    rows: list[Row] = [
+        {"a": "bm25", "b": "ltr", "winner": "ab"[n % 2], "user_id": f"u{n // 3}"}
+        for n in range(1500)
+    ]
+    rows += [{"a": "bm25", "b": "ltr", "winner": "a", "user_id": None}] * heavy
+    path = json_lines(tmp_path / "x.json", rows)
+    found = only(path)
+
+    assert (found.clients.duels, found.clients.unnamed) == (1500, heavy)
+    (check,) = [each for each in found.checks if each.name == "dependence on clients"]
+    assert check.verdict == verdict
+    rest = f"{heavy:,} of {1500 + heavy:,} duels name no client and are taken as independent."
+    assert (rest in check.sentence) == (heavy > 0)
+    page = render(analyze(Request([str(path)])))
+    assert ("the unit is the client, and each duel that names none." in page) == (heavy > 0)
+    assert (f"<dd>{heavy:,}, taken as independent</dd>" in page) == (heavy > 0)
 
 
 def test_m_and_the_median_are_those_of_all_clients(tmp_path: Path) -> None:
