@@ -94,7 +94,9 @@ def dependence(engine: Engine, finding: Finding, clients: Clients) -> Check:
         )
     if clients.unnamed > UNNAMED * total:
         return Check(
-            name, "warning", f"{sentence} A few clients among them may make the difference."
+            name,
+            "warning",
+            f"{sentence} A few clients among them may make the difference.{more}",
         )
     if clients.unit == "duel":
         return Check(name, "fine", f"{sentence} None has two duels of one pair.")

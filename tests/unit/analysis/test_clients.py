@@ -268,6 +268,19 @@ def test_a_check_names_another_column_of_clients(tmp_path: Path) -> None:
     assert only(path, columns=["client=session_id"]).champion == "ltr"
 
 
+def test_a_check_names_another_column_where_many_duels_have_no_client(tmp_path: Path) -> None:
+    rows = [
+        {"user_id": f"u{n // 2}" if n % 3 else None, "session_id": f"s{n // 4}", "left": "bm25",
+         "right": "ltr", "winner": "ab"[n % 2]}
+        for n in range(600)
+    ]  # fmt: skip
+    path = json_lines(tmp_path / "x.json", rows)
+    why = sentence(only(path), "dependence on clients")
+    assert "200 of 600 duels name no client" in why
+    assert why.endswith("'session_id' may name them instead: --map client=session_id.")
+    assert only(path, columns=["client=session_id"]).clients.unnamed == 0
+
+
 @pytest.mark.parametrize("column", ["request.user", "request.user.id"])
 def test_no_check_names_an_object_around_the_clients_or_a_part_of_them(
     column: str, tmp_path: Path
