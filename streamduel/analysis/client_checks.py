@@ -47,7 +47,7 @@ def bots(engine: Engine, found: Clients) -> Check:
         FROM duels_of_clients, usual
         """
     )[0]
-    share = float(of_crawlers) / max(1, found.duels)
+    share = float(of_crawlers) / max(1, found.duels + found.unnamed)
     sentence = (
         f"The median client has {median:g} duel{'' if median == 1 else 's'}, the busiest"
         f" {found.busiest:,}; {share:.1%} of the duels are of {counted(crawlers, 'client')} with"

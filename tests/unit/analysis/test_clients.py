@@ -123,6 +123,18 @@ def test_a_crawler_makes_no_champion(tmp_path: Path) -> None:
     assert pair.interval[0] < 0.5 < pair.win_rate < pair.interval[1]
 
 
+def test_the_share_of_bots_is_that_of_all_duels(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"a": "bm25", "b": "ltr", "winner": "ab"[n % 2],
+         "user_id": "crawler" if n < 200 else f"u{n}" if n < 1000 else None}
+        for n in range(10_000)
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.json", rows))
+    (bots,) = [check for check in found.checks if check.name == "bots"]
+    assert "2.0% of the duels are of 1 client" in bots.sentence
+    assert bots.verdict == "fine"
+
+
 def test_a_few_duels_of_a_crawler_do_not_hide_the_champion(tmp_path: Path) -> None:
     found = only(heavy_log(tmp_path / "x.json", 60))
 
