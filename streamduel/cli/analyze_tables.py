@@ -76,7 +76,7 @@ def _pairs(found: ExperimentAnalysis) -> Table:
     for pair in found.pairs[:MAX_ROWS]:
         a, b, rate, (low, high) = from_ahead(pair, found.leader)
         table.add_row(
-            f"{_name(a)} over {_name(b)}", f"{pair.duels:,}", f"{rate:.3f}",
+            f"{_name(a)} against {_name(b)}", f"{pair.duels:,}", f"{rate:.3f}",
             f"{pair.ties / pair.duels:.1%}", f"{low:.3f} … {high:.3f}",
         )  # fmt: skip
     if len(found.pairs) > MAX_ROWS:

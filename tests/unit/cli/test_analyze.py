@@ -28,7 +28,7 @@ def test_the_result_is_a_sentence_and_tables(streamduel: Streamduel, log: Path) 
 
     assert result.status == 0
     assert result.out.startswith("experiment: ltr wins with 9")
-    assert "ltr over bm25" in result.out
+    assert "ltr against bm25" in result.out
     assert "If clicks were credited otherwise" in result.out
     assert "team fairness" in result.out
 

@@ -26,8 +26,8 @@ def test_pairs_are_seen_from_the_leader_or_from_the_ranker_that_is_ahead(
     out, text = streamduel("analyze", path, "--report", page).out, page.read_text()
     assert "; z is ahead" in out
     for first, second, rate in (("z", "y", 1), ("z", "w", 1), ("y", "x", 1), ("z", "x", 0)):
-        assert re.search(rf"{first} over {second} │ +20 │ +{rate}\.000", out)
-        assert f'<bdi>{first}</bdi> <span class="hint">over</span> <bdi>{second}</bdi>' in text
+        assert re.search(rf"{first} against {second} │ +20 │ +{rate}\.000", out)
+        assert f'<bdi>{first}</bdi> <span class="hint">against</span> <bdi>{second}</bdi>' in text
 
 
 def test_experiments_that_are_left_out_are_counted_beyond_the_first(
@@ -50,7 +50,7 @@ def test_rankers_with_a_common_beginning_can_be_told_apart(
     path.write_text("ranker_a,ranker_b,winner\n" + f"{first},{second},{second}\n" * 200)
     out = streamduel("analyze", path, "--report", page).out
     assert f"{second} wins with 99.9 %" in " ".join(out.split())
-    assert "ness-v2 over" in out
+    assert "ness-v2 against" in out
     for name in (first, second):
         assert name in page.read_text()
 
