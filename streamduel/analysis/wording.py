@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from streamduel.analysis.report import ExperimentAnalysis
 from streamduel.errors import counted, readable
 from streamduel.preference.verdict import PairResult, at_least
+from streamduel.preference.winners import wins_over
 
 
 def verdict(found: ExperimentAnalysis) -> str:
@@ -28,8 +31,19 @@ def _result(found: ExperimentAnalysis) -> str:
         return f"{readable(found.champion)} {wins} with {confidence}, {after}."
     if found.no_winner:
         return f"no ranker beats all others (95 % confidence), and none beats the most, {after}."
-    ahead = f"; {readable(found.leader)} is ahead" if found.leader else ""
-    return f"undecided {after} ({confidence}){ahead}."
+    return f"undecided {after} ({confidence}){_ahead(found)}."
+
+
+def _ahead(found: ExperimentAnalysis) -> str:
+    """Who leads; none of several that beat equally many others, though a table names one first."""
+    if found.leader is None:
+        return ""
+    beaten = wins_over(np.array(found.wins))
+    equal = int(np.count_nonzero(beaten == beaten.max()))
+    if equal == 1:
+        return f"; {readable(found.leader)} is ahead"
+    others = counted(int(beaten.max()), "other")
+    return f"; {equal:,} rankers beat {others} each, and none beats more"
 
 
 def doubt(found: ExperimentAnalysis) -> str | None:

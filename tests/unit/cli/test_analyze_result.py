@@ -30,6 +30,16 @@ def test_pairs_are_seen_from_the_leader_or_from_the_ranker_that_is_ahead(
         assert f'<bdi>{first}</bdi> <span class="hint">against</span> <bdi>{second}</bdi>' in text
 
 
+def test_none_of_several_that_beat_equally_many_is_ahead(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("ranker_a,ranker_b,winner\n" + "p,q,p\n" * 20 + "r,s,r\n" * 30)
+    out = streamduel("analyze", path).out
+    assert "; 2 rankers beat 1 other each, and none beats more." in " ".join(out.split())
+    assert "is ahead" not in out
+
+
 def test_experiments_that_are_left_out_are_counted_beyond_the_first(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
