@@ -53,7 +53,7 @@ from streamduel.section import MAX_ARMS
 UNNAMED: Final = "experiment"
 """The name of an experiment in a log that names none."""
 
-MAX_EXPERIMENTS: Final = 100
+MAX_EXPERIMENTS: Final = 1000
 """With more experiments, or more arms than one can have, a column was mistaken for another."""
 
 
@@ -200,8 +200,8 @@ def _arms(engine: Engine, wanted: str | None, ignored: Counter[str]) -> dict[str
         raise StreamduelError(why_no_duels(engine, wanted, ignored))
     if len(arms) > MAX_EXPERIMENTS:
         raise ConfigurationError(
-            f"the log has {len(arms):,} experiments, more than {MAX_EXPERIMENTS}; name one with"
-            " --experiment, or their column with --map experiment=COLUMN."
+            f"the log has {len(arms):,} experiments, more than {MAX_EXPERIMENTS:,}; name"
+            " one with --experiment."
         )
     for name, each in arms.items():
         if len(each) > MAX_ARMS:

@@ -8,6 +8,7 @@ import pytest
 
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.crediting import credit_pattern, functions
+from streamduel.errors import ConfigurationError
 from tests.unit.analysis.exports import START, Row, json_lines, only
 
 
@@ -152,6 +153,16 @@ def test_experiments_are_apart_and_one_may_be_chosen(tmp_path: Path) -> None:
     found = analyze(Request([str(path)])).experiments
     assert {name: each.champion for name, each in found.items()} == {"ads": "bm25", "search": "ltr"}
     assert set(analyze(Request([str(path)], experiment="ads")).experiments) == {"ads"}
+
+
+def test_of_too_many_experiments_one_is_to_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = "".join(f"e{n},x,y,x\n" * 100 for n in range(1001))
+    path.write_text(f"experiment_id,ranker_a,ranker_b,winner\n{rows}")
+    why = r"has 1,001 experiments, more than 1,000; name one with --experiment\.$"
+    with pytest.raises(ConfigurationError, match=why):
+        only(path)
+    assert only(path, experiment="e7").duels == 100
 
 
 def test_misspelt_arms_and_experiments_are_left_out(tmp_path: Path) -> None:
