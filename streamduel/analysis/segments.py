@@ -26,14 +26,26 @@ Segment = tuple[str, str]
 def find_segments(engine: Engine) -> list[Segment]:
     """Make the view `by_segment`, and return its segments by their number.
 
-    Each text of the field `segment` is read once; a log may have as many texts as duels.
+    Each text of the field `segment` is read once; a log may have as many texts as duels. As in the
+    service, a plain one belongs to every kind that has a segment of this name.
     """
     engine.run(
         "looking for segments",
-        "CREATE TABLE named_segments AS SELECT text, n, s.kind, s.name, s.place FROM ("
-        "SELECT text, n, unnest(segments_of(text)) AS s FROM (SELECT segment AS text, sum(n) AS n"
-        " FROM duels WHERE segment IS NOT NULL GROUP BY segment))"
-        f" WHERE len(s.name) BETWEEN 1 AND {MAX_NAME} AND len(s.kind) <= {MAX_NAME}",
+        f"""
+        CREATE TABLE named_segments AS
+        WITH texts AS (
+            SELECT segment AS text, sum(n) AS n FROM duels WHERE segment IS NOT NULL GROUP BY text
+        ), named AS (
+            SELECT text, n, s.kind, s.name, s.place, starts_with(text, '{{') AS is_object
+            FROM (SELECT text, n, unnest(segments_of(text)) AS s FROM texts)
+            WHERE len(s.name) BETWEEN 1 AND {MAX_NAME} AND len(s.kind) <= {MAX_NAME}
+        ), of_kinds AS (
+            SELECT kind, name, min(place) AS place FROM named WHERE is_object GROUP BY kind, name
+        )
+        SELECT text, n, coalesce(k.kind, named.kind) AS kind, named.name,
+            coalesce(k.place, named.place) AS place
+        FROM named LEFT JOIN of_kinds AS k ON NOT is_object AND k.name = named.name
+        """,
     )
     engine.run(
         "ranking segments",

@@ -42,6 +42,20 @@ def test_segments_of_several_kinds_and_of_objects(tmp_path: Path) -> None:
     assert "Segments" not in verdict(found)
 
 
+def test_a_plain_segment_belongs_to_every_kind_that_has_its_name(tmp_path: Path) -> None:
+    segments = [{"device": "phone", "app": "phone"}, {"device": "tablet"}, "phone", "watch"]
+    rows: list[Row] = [
+        {"type": "duel", "experiment": "search", "id": f"d{n}", "a": "x", "b": "y", "winner": "a",
+         "segment": segments[n % 4]}
+        for n in range(40)
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.json", rows)).segments
+    assert {kind: {name: each.duels for name, each in of_kind.items()} for kind, of_kind in
+            found.items()} == {
+        "device": {"phone": 20, "tablet": 10}, "app": {"phone": 20}, "segment": {"watch": 10},
+    }  # fmt: skip
+
+
 def test_segments_are_columns_that_are_named(tmp_path: Path) -> None:
     rows = [{**row, "shop": "A" if number % 3 else "B"} for number, row in enumerate(lists(900))]
     found = only(json_lines(tmp_path / "x.json", rows), columns=["segment=shop"])
