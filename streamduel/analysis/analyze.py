@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from streamduel.analysis import crediting, events, joining
+from streamduel.analysis.changes import judge_quarters
 from streamduel.analysis.checks import Facts, checks
 from streamduel.analysis.counting import (
     ALL_RULES,
@@ -170,12 +171,13 @@ def _findings(
     counted = count(engine, {name: len(each) for name, each in arms.items()}, names, ALL_RULES)
     segments = find_segments(engine)
     judged = judge_segments(engine, arms, request.credit, request.rules, segments)
+    quarters = judge_quarters(engine, arms, request.credit, request.rules)
     tallies, unread = _tallies(engine, arms)
     unread.update(rejects(engine))
     found = {
         name: _experiment(
             engine, request, name, arms[name], counted[Part(name)], tallies[name],
-            judged.get(name, {}),
+            judged.get(name, {}), quarters.get(name, {}),
         )
         for name in arms
     }  # fmt: skip
@@ -243,6 +245,7 @@ def _experiment(
     counted: Mapping[str, Counts],
     tallies: dict[str, int],
     segments: Mapping[str, Mapping[str, Judged]],
+    quarters: Mapping[str, Judged],
 ) -> ExperimentAnalysis:
     """Everything about one experiment."""
     counts = counted[request.credit]
@@ -265,7 +268,7 @@ def _experiment(
         credits=by_credit,
         segments=findings_of(segments, arms),
         disagreements=disagreements_of(segments, arms),
-        checks=checks(engine, Facts(name, arms, tallies, finding, by_credit, clients)),
+        checks=checks(engine, Facts(name, arms, tallies, finding, by_credit, clients, quarters)),
         tallies=tallies,
         clients=clients,
         most_met=None if finding.leader is None else arms[opponent],

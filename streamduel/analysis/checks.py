@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from streamduel.analysis.changes import changes
 from streamduel.analysis.client_checks import bots, dependence
 from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.findings import Judged
 from streamduel.analysis.report import (
     EVERY_FUNCTION,
     Check,
@@ -52,6 +54,7 @@ class Facts(NamedTuple):
     finding: Finding
     credits: Mapping[str, Sensitivity]
     clients: Clients
+    quarters: Mapping[str, Judged]
 
 
 def checks(engine: Engine, facts: Facts) -> list[Check]:
@@ -70,6 +73,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         _position(engine, facts),
         _credit(facts),
         dependence(engine, facts.finding, facts.clients),
+        changes(facts.quarters, facts.arms, facts.finding.leader),
     ]
 
 

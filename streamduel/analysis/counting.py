@@ -113,7 +113,7 @@ def count(
     names: Sequence[str],
     rules: Sequence[Rules],
     *,
-    by_segment: bool = False,
+    view: str | None = None,
 ) -> dict[Part, dict[str, Counts]]:
     """Count the duels of each part by each credit function.
 
@@ -122,9 +122,9 @@ def count(
         n_arms: the number of arms of each experiment.
         names: of the credit functions.
         rules: how ties count, for the sums over clients; those of each are kept.
-        by_segment: count each segment, in the view `by_segment`.
+        view: `scored` with the `number` of a part, each of which is counted; None: all duels.
     """
-    source = "by_segment" if by_segment else "(SELECT *, NULL::INTEGER AS number FROM scored)"
+    source = view or "(SELECT *, NULL::INTEGER AS number FROM scored)"
     same = _first_equals(engine, names)
     different = list(dict.fromkeys(same.values()))
     counted = _count(engine, source, "true", n_arms, different)

@@ -76,15 +76,17 @@ def judge_segments(
     credit: str,
     rules: Rules,
     segments: Sequence[Segment],
+    view: str = "by_segment",
 ) -> dict[str, dict[str, dict[str, Judged]]]:
     """What each segment of each experiment says: by experiment, kind and name.
 
-    Confidence and intervals are corrected for the number of segments that are looked at.
+    Confidence and intervals are corrected for the number of segments that are looked at. `view` has
+    the duels, with the numbers of their segments.
     """
     if not segments:
         return {}
     sizes = {name: len(each) for name, each in arms.items()}
-    counted = count(engine, sizes, [credit], [rules], by_segment=True)
+    counted = count(engine, sizes, [credit], [rules], view=view)
     looks = Counter(part.experiment for part in counted)
     found: dict[str, dict[str, dict[str, Judged]]] = {}
     for part in sorted(counted, key=_order):

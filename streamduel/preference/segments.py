@@ -134,8 +134,34 @@ def disagreement(
         segments: the pairs of each, with intervals that hold together.
         legible: writes a name in the sentence.
     """
+    found = contrast(segments, legible)
+    if found is None:
+        return Disagreement(
+            "none", f"Segments by {legible(kind)} do not differ by more than chance."
+        )
+    opposite, which = found
+    verb = "disagree" if opposite else "differ"
+    return Disagreement(
+        "opposite" if opposite else "different",
+        f"Segments by {legible(kind)} {verb} by more than chance: {which}.",
+    )
+
+
+def contrast(
+    parts: Mapping[str, Sequence[PairResult]], legible: Callable[[str], str]
+) -> tuple[bool, str] | None:
+    """The pair whose win rates in two parts of the duels differ most, and by more than chance.
+
+    Args:
+        parts: the pairs of each, with intervals that hold together.
+        legible: writes a name.
+
+    Returns:
+        whether the rates are on different sides of 1/2, and the pair with both; None if no
+        intervals are apart.
+    """
     by_pair: dict[tuple[str, str], list[tuple[str, PairResult]]] = {}
-    for name, pairs in segments.items():
+    for name, pairs in parts.items():
         for pair in pairs:
             by_pair.setdefault((pair.a, pair.b), []).append((name, pair))
     worst: tuple[bool, float, str] | None = None
@@ -149,15 +175,7 @@ def disagreement(
                 f"{_rate(pair)} in {legible(name)}" for name, pair in (most, least)
             )
             worst = (opposite, distance, f"{legible(a)} over {legible(b)} has {rates}")
-    if worst is None:
-        return Disagreement(
-            "none", f"Segments by {legible(kind)} do not differ by more than chance."
-        )
-    verb = "disagree" if worst[0] else "differ"
-    return Disagreement(
-        "opposite" if worst[0] else "different",
-        f"Segments by {legible(kind)} {verb} by more than chance: {worst[2]}.",
-    )
+    return None if worst is None else (worst[0], worst[2])
 
 
 def _rate(pair: PairResult) -> str:

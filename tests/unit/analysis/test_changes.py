@@ -1,0 +1,62 @@
+"""Win rates that change over time are told, and those that do not are not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamduel.analysis.report import Check, ExperimentAnalysis
+from tests.unit.analysis.exports import START, Row, json_lines, only
+
+HOUR_MS = 3_600_000
+
+
+def duels(n: int, preference: Callable[[int], float], clients: int = 1000) -> list[Row]:
+    """A duel an hour, in any order, of which `ltr` wins one with this probability."""
+    rng = random.Random(3)
+    rows: list[Row] = [
+        {"id": f"q{k}", "a": "bm25", "b": "ltr", "user_id": f"u{rng.randrange(clients)}",
+         "winner": "b" if rng.random() < preference(k) else "a", "ts": START + k * HOUR_MS}
+        for k in range(n)
+    ]  # fmt: skip
+    rng.shuffle(rows)
+    return rows
+
+
+def change(found: ExperimentAnalysis) -> Check:
+    (check,) = [each for each in found.checks if each.name == "change over time"]
+    return check
+
+
+def test_a_champion_that_loses_in_the_end_is_told(tmp_path: Path) -> None:
+    rows = duels(4000, lambda k: 0.75 if k < 3000 else 0.35)
+    found = only(json_lines(tmp_path / "x.json", rows))
+    check = change(found)
+    assert (found.champion, check.verdict) == ("ltr", "warning")
+    assert "bm25 over ltr has 0.6" in check.sentence
+    assert "in the last quarter and 0.2" in check.sentence
+    assert "not about what users prefer now" in check.sentence
+
+
+def test_equal_preferences_do_not_change(tmp_path: Path) -> None:
+    check = change(only(json_lines(tmp_path / "x.json", duels(4000, lambda _: 0.7))))
+    assert check.verdict == "fine"
+
+
+def test_a_heavy_user_of_one_day_is_no_change(tmp_path: Path) -> None:
+    rows = duels(2000, lambda _: 0.6)
+    for row in rows:
+        if row["ts"] >= START + 1700 * HOUR_MS:
+            row["user_id"], row["winner"] = "crawler", "a"
+    assert change(only(json_lines(tmp_path / "x.json", rows))).verdict == "fine"
+
+
+@pytest.mark.parametrize("times", [False, True])
+def test_too_few_duels_or_times_say_nothing(tmp_path: Path, times: bool) -> None:
+    rows = duels(300 if times else 2000, lambda k: float(k < 100))
+    if not times:
+        rows = [{**row, "ts": None} for row in rows]
+    assert change(only(json_lines(tmp_path / "x.json", rows))).verdict == "unknown"
