@@ -42,8 +42,6 @@ def _ahead(found: ExperimentAnalysis) -> str:
     equal = int(np.count_nonzero(beaten == beaten.max()))
     if equal == 1:
         return f"; {readable(found.leader)} is ahead"
-    if not beaten.any():
-        return "; no ranker is ahead"
     others = counted(int(beaten.max()), "other")
     return f"; {equal:,} rankers beat {others} each, and none beats more"
 

@@ -40,12 +40,6 @@ def test_none_of_several_that_beat_equally_many_is_ahead(
     assert "is ahead" not in out
 
 
-def test_neither_of_two_equal_rankers_is_ahead(streamduel: Streamduel, tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("ranker_a,ranker_b,winner\n" + "p,q,p\np,q,q\n" * 20)
-    assert "; no ranker is ahead." in " ".join(streamduel("analyze", path).out.split())
-
-
 def test_experiments_that_are_left_out_are_counted_beyond_the_first(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
