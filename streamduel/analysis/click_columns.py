@@ -8,7 +8,7 @@ from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, plain
 from streamduel.analysis.list_ids import best_id, id_columns
 from streamduel.analysis.names import OF_SIDES
-from streamduel.analysis.tables import Table
+from streamduel.analysis.tables import RARE, Table
 from streamduel.analysis.team_columns import with_teams
 from streamduel.errors import ConfigurationError
 
@@ -99,10 +99,11 @@ def _reading(engine: Engine, table: Table, clicks: str, teams: str) -> Reading:
     """What the values of a column of clicks are, in the rows of lists."""
     values = table.values(x=table.text(clicks), teams=table.text(teams))
     others, nothing, words, least, most, beyond = engine.rows(
-        "SELECT count(*) FILTER (number IS NULL AND flag(x) IS NULL AND NOT no_click(x)),"
-        " count(*) FILTER (no_click(x)), count(*) FILTER (number IS NULL AND flag(x) IS NOT NULL),"
+        "SELECT coalesce(sum(n) FILTER (number IS NULL AND flag(x) IS NULL AND NOT no_click(x))"
+        f" > {RARE} * sum(n), false), count(*) FILTER (no_click(x)),"
+        " count(*) FILTER (number IS NULL AND flag(x) IS NOT NULL),"
         " min(number), max(number), coalesce(bool_or(number = ranks), false) FROM"
-        " (SELECT x, CASE WHEN NOT no_click(x) THEN whole(x) END AS number,"
+        " (SELECT x, n, CASE WHEN NOT no_click(x) THEN whole(x) END AS number,"
         f" len(entries(teams)) AS ranks FROM {values} WHERE NOT is_nothing(teams))"
     )[0]
     if others or (least is None and not words):

@@ -16,6 +16,7 @@ from streamduel.analysis.meanings import (
     numbers_of_teams,
     winner_by_side,
 )
+from streamduel.analysis.tables import RARE
 from streamduel.errors import ConfigurationError, shown
 
 QUERY_IDS: Final = frozenset({"queryid", "qid", "searchid"})
@@ -60,7 +61,10 @@ def read_foreign_values(
         flags = (
             f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
         )
-        texts["clicks"] = f"'[' || array_to_string({flags}, ',') || ']'"
+        texts["clicks"] = (
+            f"CASE WHEN list_has_all(['0', '1'], entries({texts['clicks']}))"
+            f" THEN '[' || array_to_string({flags}, ',') || ']' ELSE {texts['clicks']} END"
+        )
     finished = (
         "winner" in texts
         or "clicks_a" in texts
@@ -97,11 +101,12 @@ def _winner(
 
 
 def _are_flags(engine: Engine, source: Source, texts: Mapping[str, str]) -> bool:
-    """Whether the clicks of all lists are 0 or 1 for each rank, which cannot be ranks then."""
+    """Whether the clicks of lists are 0 or 1 for each rank, and so no ranks; but for mistakes."""
     clicks, teams = texts["clicks"], texts["teams"]
     (found,) = engine.rows(
-        "SELECT bool_and(len(flags) > 2 AND len(flags) = ranks AND list_has_all(['0', '1'], flags))"
-        " FROM (SELECT entries(clicks) AS flags, len(entries(teams)) AS ranks"
+        "SELECT sum(n) FILTER (len(flags) > 2 AND len(flags) = ranks"
+        f" AND list_has_all(['0', '1'], flags)) >= {1 - RARE} * sum(n)"
+        " FROM (SELECT n, entries(clicks) AS flags, len(entries(teams)) AS ranks"
         f" FROM {source.table.values(clicks=clicks, teams=teams)} WHERE clicks <> '')"
     )[0]
     return bool(found)

@@ -9,6 +9,7 @@ from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.names import OPPONENTS
+from streamduel.analysis.tables import RARE
 from streamduel.errors import ConfigurationError, enumerated
 
 WINNERS: Final = (
@@ -37,9 +38,6 @@ OF_ONE: Final = frozenset({"won", "outcome", "result"})
 
 FLAGS: Final = {"true": "a", "false": "b", "1": "a", "0": "b", "10": "a", "00": "b"}
 """Whether a ranker has beaten its opponent; 1.0 without its point is 10."""
-
-RARE: Final = 0.001
-"""Share of the rows up to which a value that fits no other is a mistake."""
 
 MAX_WORDS: Final = 20
 """Different teams that are no rankers: more are not the numbers of sides."""

@@ -28,6 +28,9 @@ MAX_SINGLE: Final = 64
 """Up to so many files are looked at one by one, so that lists and clicks may have columns of the
 same name with another meaning; more are parts of one table."""
 
+RARE: Final = 0.001
+"""Share of the rows up to which a value that fits no other is a mistake."""
+
 OUTER, INNER = "outer", "inner"
 """Types of the fields of JSON objects: whether the object itself has it, or an object inside; the
 fields of a struct are inside."""

@@ -8,8 +8,9 @@ from typing import Final
 from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import Source
-from streamduel.analysis.meanings import RARE, check_names
+from streamduel.analysis.meanings import check_names
 from streamduel.analysis.names import OF_SIDES, PLACES, SIDES_A, SIDES_B
+from streamduel.analysis.tables import RARE
 from streamduel.errors import ConfigurationError, listed
 from streamduel.section import MAX_ARMS
 

@@ -58,3 +58,30 @@ def test_a_column_that_begins_with_ones_may_count_the_rows(tmp_path: Path) -> No
     rows = [{"a": "bm25", "b": "ltr", "winner": "a", "n": n} for n in [1] * MANY + [100] * 20]
     with pytest.raises(ConfigurationError, match=r"'n' of .* how often each row"):
         only(json_lines(tmp_path / "x.jsonl", rows))
+
+
+@pytest.mark.parametrize(
+    ("column", "form"),
+    [
+        ("clicks", lambda row: len(row["clicks"])),
+        ("clicks", lambda row: [int(rank in row["clicks"]) for rank in range(10)]),
+    ],
+    ids=["numbers", "flags"],
+)
+def test_one_mistake_changes_the_meaning_of_no_other_row(
+    column: str, form: Callable[[Row], object], tmp_path: Path
+) -> None:
+    rows = lists(3000)
+
+    def read(name: str, last: Row) -> object:
+        written = [
+            {"qid": row["id"], "a": row["a"], "b": row["b"], "teams": row["teams"],
+             column: form(row)} for row in rows
+        ]  # fmt: skip
+        try:
+            return counts(only(json_lines(tmp_path / name, [*written, *([last] if last else [])])))
+        except ConfigurationError as error:
+            return str(error).replace(name, "")
+
+    mistake = {"qid": "x", "a": "bm25", "b": "ltr", "teams": ["a", "b"] * 5, column: "?!"}
+    assert read("wrong.jsonl", mistake) == read("right.jsonl", {})
