@@ -120,10 +120,9 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
         async def endpoint(request: Request) -> Response:
             figures, name = metrics.figures, request.path_params["name"]
             view = figures.experiment(name)
-            if view is None and (incomplete := figures.incomplete()):
-                return _json(api.Refusal(incomplete), 503)
             if view is None:
-                return _json(api.Refusal(absent(figures, name)), 404)
+                sentence, status = absent(figures, name)
+                return _json(api.Refusal(sentence), status)
             return _json(answer(view))
 
         return Route(f"{path}/{{name:any_name}}", endpoint)
@@ -157,7 +156,8 @@ def _pages(pages: Pages) -> list[Route]:
         name = request.path_params.get("name") or request.query_params["name"]
         page = pages.experiment(name)
         if page is None:
-            return HTMLResponse(pages.missing(name), status_code=404, headers=PAGE_HEADERS)
+            page, status = pages.missing(name)
+            return HTMLResponse(page, status_code=status, headers=PAGE_HEADERS)
         return HTMLResponse(page, headers=PAGE_HEADERS)
 
     async def static(request: Request) -> Response:

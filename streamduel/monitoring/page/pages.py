@@ -140,9 +140,10 @@ class Pages:
                 return self._render("experiment.html", page=page)
         return None
 
-    def missing(self, name: str) -> str:
-        """The page for an experiment that this process does not hold."""
-        return self._render("missing.html", sentence=absent(self._figures(), name))
+    def missing(self, name: str) -> tuple[str, int]:
+        """The page for an experiment that this process does not hold, and its HTTP status."""
+        sentence, status = absent(self._figures(), name)
+        return self._render("missing.html", sentence=sentence, status=status), status
 
     def _render(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(now=self._clock(), **values)
@@ -160,11 +161,16 @@ def _by_experiment(
     return named, others
 
 
-def absent(figures: Figures, name: str) -> str:
-    """The error sentence for an experiment that this process does not hold."""
+def absent(figures: Figures, name: str) -> tuple[str, int]:
+    """The error sentence for an experiment that this process does not hold, and its HTTP status.
+
+    503 means that this process may hold it soon.
+    """
+    if incomplete := figures.incomplete():
+        return incomplete, 503
     names = [view.name for view in figures.experiments()]
     hint = nearest(name, names) if len(names) <= MAX_COMPARED else ""
-    return f"experiment '{name[:80]}' is in no partition of this process{hint or '.'}"
+    return f"experiment '{name[:80]}' is in no partition of this process{hint or '.'}", 404
 
 
 def _file(name: str) -> File:

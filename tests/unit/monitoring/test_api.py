@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 from typing import Any
@@ -114,7 +115,11 @@ def test_an_experiment_may_be_missing_because_its_partition_is(service: Service,
     def refused(status: int) -> str:
         answer = service.get(f"/api/{path}/ads")
         assert answer.status_code == status
-        return str(answer.json()["error"])
+        page = service.get("/experiments/ads")
+        assert page.status_code == status
+        sentence = str(answer.json()["error"])
+        assert sentence[1:].rstrip(".") in html.unescape(page.text)
+        return sentence
 
     assert refused(503) == "no partition is assigned to this process."
     observer, search = service.monitoring.observer, task(config({"search": ARMS}))
