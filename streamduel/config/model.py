@@ -73,8 +73,8 @@ class LimitSettings(Section):
         " a dead letter.",
     )
     max_open_bytes: Integer = Field(
-        # Some 600,000 impressions: a thousand a second for ten minutes. Half of what the shipped
-        # manifests allow to the process.
+        # Some 600,000 impressions: a thousand a second for ten minutes. A third of what the
+        # shipped manifests allow to the process.
         2**28,
         ge=2**12,
         le=2**36,
