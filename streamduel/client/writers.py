@@ -149,9 +149,9 @@ def _winner_of_one(record: Record) -> str | None:
 
 
 def _chances(record: Record) -> str | None:
-    """Not a number is null in JSON, and streamduel refuses tiny numbers: they are slow to read."""
+    """What the JSON does not show: numbers that are null there, and tiny ones, slow to read."""
     for chance in getattr(record, "chances", None) or ():
-        if chance is not None and not (chance == 0 or chance >= MIN_CHANCE):
+        if chance is not None and not (chance == 0 or MIN_CHANCE <= chance <= 1):
             return f"chances must be 0, or numbers from {MIN_CHANCE:g} to 1 (found {chance})."
     return None
 

@@ -199,6 +199,9 @@ def refusals(log: EventLog) -> dict[str, Any]:
         "this impression would be refused: chances must be 0, or numbers from 1e-199 to 1 (found "
         "nan).":
             lambda: log.impression("search", PAIR, SHOWN._replace(chances=[math.nan, None, 1.0])),
+        "this impression would be refused: chances must be 0, or numbers from 1e-199 to 1 (found "
+        "inf).":
+            lambda: log.impression("search", PAIR, SHOWN._replace(chances=[1.0, math.inf, 0.5])),
         "this click would be refused: id must be a string of 1 to 256 characters (found '').":
             lambda: log.click("search", "i-1", rank=1, record_id=""),
         "this interleaving would be refused: clicks has rank 3, outside the list: 'teams' has "
