@@ -10,8 +10,9 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.least_played import EvenPolicy, Pass
 from streamduel.policies.base.state import Arm, State
 from streamduel.preference.arrays import Booleans, Integers
-from streamduel.preference.hoeffding import duels_until_sure, score_bounds, surely_beats
+from streamduel.preference.hoeffding import duels_until_sure, surely_beats
 from streamduel.preference.logarithm import ln
+from streamduel.preference.winners import score_bounds
 
 
 class _Savage(EvenPolicy):

@@ -13,11 +13,12 @@ from streamduel.policies.base.normal_posterior import NormalDraws, NormalPosteri
 from streamduel.policies.base.parameter import Choice, Real, Whole
 from streamduel.policies.base.prior import Prior, PriorFrom
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
-from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats
 from streamduel.preference.elimination import NO_MARKS, Elimination, Marks, marks_of
 from streamduel.preference.evidence import nats
 from streamduel.preference.logarithm import ln
 from streamduel.preference.verdict import percent
+from streamduel.preference.winners import score_bounds
 
 MARGIN: Final = 1e-9
 """Nats beyond what the confidence needs, so that rounding cannot leave it just below."""
@@ -260,12 +261,12 @@ class TopTwo(WindowedPolicy):
         others = self.n_arms - 1
         # With a smallest difference several arms may be sure, also one that beats few others.
         if self.smallest_difference or self._counts.beats.max() == others:
-            _, won = bounds_of_score(self.elimination.safe >= self.sure_at)
+            won, _ = score_bounds(self.elimination.safe >= self.sure_at)
             if won.max() == others:
                 return int(np.where(won == others, self._rank(), -1).argmax())
         if self.elimination.out(self.out_at).number < self.n_arms:
             return None
-        most, won = bounds_of_score(self.elimination.beats >= self.most_at)
+        won, most = score_bounds(self.elimination.beats >= self.most_at)
         if most.max() > won.max():
             return None
         # Of several winners, the one with the largest priority: it stays the same.
@@ -292,20 +293,13 @@ def possible_winners(sure: Booleans) -> Booleans:
     Returns:
         (K,), at least one of them true.
     """
-    most, won = bounds_of_score(sure)
-    possible: Booleans = most >= won.max()
+    least, most = score_bounds(sure)
+    possible: Booleans = most >= least.max()
     return possible
 
 
 def possible_improvers(sure: Booleans) -> Booleans:
     """The arms that may beat more others than any arm surely does; none once that is decided."""
-    most, won = bounds_of_score(sure)
-    possible: Booleans = most > won.max()
+    least, most = score_bounds(sure)
+    possible: Booleans = most > least.max()
     return possible
-
-
-def bounds_of_score(sure: Booleans) -> tuple[Integers, Integers]:
-    """(K,) each: how many others each arm beats at most, and surely."""
-    most: Integers = len(sure) - 1 - np.count_nonzero(sure, axis=0)
-    won: Integers = np.count_nonzero(sure, axis=1)
-    return most, won

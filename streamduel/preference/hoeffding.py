@@ -30,16 +30,6 @@ def is_sure(wins: float, losses: float, width: float) -> bool:
     return lead * lead > 2.0 * (wins + losses) * width
 
 
-def score_bounds(beats: Booleans) -> tuple[Integers, Integers]:
-    """How many arms each arm beats at least, and at most.
-
-    Args:
-        beats: (K, K): [i, j] is whether i surely beats j.
-    """
-    beaten: Integers = np.count_nonzero(beats, axis=1)
-    return beaten, len(beats) - 1 - np.count_nonzero(beats, axis=0)
-
-
 def duels_until_sure(wins: Floats, width: float) -> Integers:
     """The smallest number of duels after which an arm of each pair may surely beat the other.
 

@@ -10,7 +10,12 @@ import numpy as np
 from streamduel.errors import PreferenceError, nearest
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.evidence import intervals
-from streamduel.preference.winners import condorcet_winner, copeland_scores, copeland_winners
+from streamduel.preference.winners import (
+    condorcet_winner,
+    copeland_scores,
+    copeland_winners,
+    score_bounds,
+)
 
 KINDS: Final = ("condorcet", "copeland", "weak", "strong")
 """The ways to count regret."""
@@ -193,9 +198,8 @@ def regret_bound(
     gaps = np.maximum(upper - 0.5, 0.0)
     np.fill_diagonal(gaps, 0.0)
     strong = float((gaps @ served).max(where=winners, initial=0.0))
-    rivals = len(wins) - 1
-    at_least, at_most = beats.sum(axis=1), rivals - beats.sum(axis=0)
-    lost = np.maximum(_most_of_others(at_most) - at_least, 0) / rivals
+    least, most = score_bounds(beats)
+    lost = np.maximum(_most_of_others(most) - least, 0) / (len(wins) - 1)
     return {
         "condorcet": strong / 2,
         "copeland": float(served @ lost),

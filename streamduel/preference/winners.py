@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats, Integers
 
 
 def wins_over(preferences: Floats) -> Integers:
@@ -28,6 +28,21 @@ def wins_over(preferences: Floats) -> Integers:
     """
     beaten: Integers = np.add.reduce(preferences > preferences.T, axis=1, dtype=np.int64)
     return beaten
+
+
+def score_bounds(sure: Booleans) -> tuple[Integers, Integers]:
+    """How many other arms each arm beats at least, and at most, (K,) each.
+
+    Args:
+        sure: (K, K), [i, j] is whether i surely beats j.
+
+    >>> sure = np.array([[False, True, False], [False, False, False], [False, False, False]])
+    >>> least, most = score_bounds(sure)
+    >>> least.tolist(), most.tolist()
+    ([1, 0, 0], [2, 1, 2])
+    """
+    least: Integers = np.count_nonzero(sure, axis=1)
+    return least, len(sure) - 1 - np.count_nonzero(sure, axis=0)
 
 
 def condorcet_winner(preferences: Floats) -> int | None:
