@@ -11,9 +11,10 @@ import numpy as np
 from streamduel.errors import ParameterError
 from streamduel.policies.base.normal_posterior import NormalDraws, NormalPosterior
 from streamduel.policies.base.parameter import Choice, Real, Whole
-from streamduel.policies.base.prior import Prior, PriorFrom
+from streamduel.policies.base.prior import MAX_WINS, ArmWins
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.elimination import NO_MARKS, Elimination, Marks, marks_of
 from streamduel.preference.evidence import nats
 from streamduel.preference.logarithm import ln
@@ -114,8 +115,18 @@ class TopTwo(WindowedPolicy):
         symbol="n", default=0, at_least=0, meaning="duels before which it does not finish"
     )
     window = Window()
-    prior = Prior()
-    prior_from = PriorFrom()
+    prior = ArmWins(
+        MAX_WINS,
+        symbol="N",
+        meaning="pseudo-wins of each arm over each other one, known before; they only steer"
+        " choices",
+    )
+    prior_from = ArmWins(
+        MAX_DUELS,
+        symbol="W'",
+        meaning="wins before the prior was stated, as it is when an arm joins that is like"
+        " another one",
+    )
 
     @classmethod
     def check_parameters(cls, given: Mapping[str, object], n_arms: int = 2) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from streamduel.policies.base.parameter import Parameter
 from streamduel.policies.base.state import Wins
 from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.preference.counts import MAX_DUELS, FromCounts
+from streamduel.preference.counts import FromCounts
 
 MAX_WINS: Final = 1e6
 """Pseudo-wins of one arm over another: far more than any duels of an experiment can outweigh."""
@@ -37,13 +37,17 @@ LOST: Final = -2 * UNITS
 
 
 class ArmWins(Parameter[Wins]):
-    """Wins of each arm over each other one; off unless they are given."""
+    """Wins of each arm over each other one; off unless they are given.
 
-    most: ClassVar[float]
-    """The largest number of wins."""
+    Args:
+        most: the largest number of wins.
+        **declaration: as for every parameter.
+    """
 
-    def __init_subclass__(cls) -> None:
-        cls.kind = f"K lists of K numbers from 0 to {cls.most:.0f}, 0 for an arm and itself"
+    def __init__(self, most: float, **declaration: Any) -> None:
+        super().__init__(optional=True, **declaration)
+        self._most = most
+        self.kind = f"K lists of K numbers from 0 to {most:.0f}, 0 for an arm and itself"
 
     def for_arms(self, value: Wins, kept: Sequence[int | None]) -> Wins:
         """The pseudo-wins among the arms that stay; a new arm has none."""
@@ -66,39 +70,11 @@ class ArmWins(Parameter[Wins]):
             return None
         if matrix.dtype.kind not in "iuf" or matrix.ndim != 2 or len(set(matrix.shape)) != 1:
             return None
-        allowed = (matrix >= 0) & (matrix <= self.most)
+        allowed = (matrix >= 0) & (matrix <= self._most)
         if not allowed.all() or np.diag(matrix).any():
             return None
         wins: Wins = matrix.astype(np.float64).tolist()
         return wins
-
-
-class Prior(ArmWins):
-    """Pseudo-wins that a policy starts from."""
-
-    most = MAX_WINS
-
-    def __init__(self) -> None:
-        super().__init__(
-            symbol="N",
-            optional=True,
-            meaning="pseudo-wins of each arm over each other one, known before; they only steer"
-            " choices",
-        )
-
-
-class PriorFrom(ArmWins):
-    """The wins at the place where the prior was stated; earlier duels do not test it."""
-
-    most = float(MAX_DUELS)
-
-    def __init__(self) -> None:
-        super().__init__(
-            symbol="W'",
-            optional=True,
-            meaning="wins before the prior was stated, as it is when an arm joins that is like"
-            " another one",
-        )
 
 
 class Belief(FromCounts):
