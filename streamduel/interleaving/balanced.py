@@ -15,6 +15,7 @@ from streamduel.interleaving.base import (
     contested,
     ranks_of,
 )
+from streamduel.interleaving.credit.base import winner
 
 
 def interleave(
@@ -111,4 +112,4 @@ def credit(
     lead = sum(
         (in_a.get(document, inf) <= k) - (in_b.get(document, inf) <= k) for document, _ in clicked
     )
-    return 0.5 if lead == 0 else float(lead > 0)
+    return winner(lead)

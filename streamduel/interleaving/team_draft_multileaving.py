@@ -16,6 +16,7 @@ from streamduel.interleaving.base import (
     below,
     check,
 )
+from streamduel.interleaving.credit.base import winner
 
 
 def multileave(
@@ -100,8 +101,7 @@ def duels_of(n_rankers: int, teams: Sequence[int | None], ranks: Sequence[int]) 
         team = at_rank(teams, rank)
         if team is not None:
             clicks[team] += 1
-    duels = []
-    for first, second in combinations(range(n_rankers), 2):
-        lead = clicks[first] - clicks[second]
-        duels.append(Duel(first, second, 0.5 if lead == 0 else float(lead > 0)))
-    return duels
+    return [
+        Duel(first, second, winner(clicks[first] - clicks[second]))
+        for first, second in combinations(range(n_rankers), 2)
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamduel.interleaving.base import at_rank
-from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function
+from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function, winner
 
 
 @credit_function(summary="more clicks", source="Radlinski, Kurup and Joachims, CIKM 2008")
@@ -79,6 +79,4 @@ def any_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     and Joachims, CIKM 2008.
     """
     teams = {at_rank(shown.teams, click.rank) for click in clicks}
-    if ("a" in teams) == ("b" in teams):
-        return 0.5
-    return 1.0 if "a" in teams else 0.0
+    return winner(("a" in teams) - ("b" in teams))
