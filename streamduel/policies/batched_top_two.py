@@ -141,17 +141,8 @@ class BatchedTopTwo(BatchedPolicy):
         factor = power(self.horizon, share) / power(first, share)
         return max(int(self.duels * (factor - 1)), self.n_arms)
 
-    def lacking(self, fill: float = 1.0) -> int:
-        """How many duels the open batch lacks until each pair has this share of its quota.
-
-        Args:
-            fill: above 0, up to 1.
-        """
-        if fill == 1.0:
-            return self._batch.lacking
-        share = Fraction(str(fill))
-        needed = np.array([[ceil(share * quota) for quota in row] for row in self._quotas.tolist()])
-        return int(np.maximum(self._batch.remaining() - self._quotas + needed, 0).sum()) // 2
+    def _open_quotas(self) -> Integers:
+        return self._quotas
 
     def candidates(self) -> int:
         """How many arms may be the winner."""

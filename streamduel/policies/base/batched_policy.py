@@ -147,9 +147,15 @@ class BatchedPolicy(Policy):
         """
         if fill == 1.0:
             return self._batch.lacking
-        quota = self._repeats(self._round)
-        spare = quota - ceil(Fraction(str(fill)) * quota)  # 0.07 of 100 are 7, not one more
+        share = Fraction(str(fill))  # 0.07 of 100 are 7, not one more
+        spare = [
+            [quota - ceil(share * quota) for quota in row] for row in self._open_quotas().tolist()
+        ]
         return int(np.maximum(self._batch.remaining() - spare, 0).sum()) // 2
+
+    def _open_quotas(self) -> Integers:
+        """(K, K): the quotas of the open batch; (1, 1): that of all its pairs, q_r."""
+        return np.array([[self._repeats(self._round)]])
 
     def close_batch(self) -> None:
         """Close the open batch as it is; `open_batch` then ends its round."""
