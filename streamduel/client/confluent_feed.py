@@ -20,6 +20,7 @@ from confluent_kafka import (
 )
 
 from streamduel.client.feeds import FeedRecord
+from streamduel.client.kafka_arguments import brokers_in, settings_in
 from streamduel.errors import ClientError
 
 log = logging.getLogger(__name__)
@@ -88,22 +89,15 @@ class ConfluentFeed:
                 f"topic {topic!r} cannot be used: a name has 1 to 249 characters of letters, "
                 "digits, '.', '_' and '-'."
             )
-        if chosen is not None and not isinstance(chosen, Mapping):
-            raise ClientError(f"kafka must be a dict of settings (found {type(chosen).__name__}).")
-        for name in chosen or {}:  # without its value, which may be a password
+        settings = settings_in(chosen)
+        for name in settings:  # without its value, which may be a password
             if name in FIXED or name in RESERVED:
                 raise ClientError(f"the setting '{name}' of librdkafka cannot be changed here.")
-        try:
-            brokers = servers if isinstance(servers, str) else ",".join(servers)
-        except TypeError:
-            raise ClientError(
-                f"bootstrap_servers must have host:port of one or more brokers (found {servers!r})."
-            ) from None
         self._settings = {
             **DEFAULTS,
-            **(chosen or {}),
+            **settings,
             **FIXED,
-            "bootstrap.servers": brokers,
+            "bootstrap.servers": ",".join(brokers_in(servers)),
             # librdkafka needs one, and does not join it.
             "group.id": f"streamduel-client-{uuid.uuid4()}",
         }

@@ -13,6 +13,7 @@ from kafka.cluster import get_ip_port_afi
 from kafka.util import ensure_valid_topic_name
 
 from streamduel.client.feeds import FeedRecord, reason
+from streamduel.client.kafka_arguments import brokers_in, invalid_brokers, settings_in
 from streamduel.client.writers import Message, Written
 from streamduel.errors import ClientError, nearest
 from streamduel.kafka_batches import bound_reads
@@ -227,9 +228,7 @@ def client_settings(
         ensure_valid_topic_name(topic)
     except (TypeError, ValueError) as error:
         raise ClientError(f"topic {topic!r} cannot be used: {error}.") from None
-    if chosen is not None and not isinstance(chosen, Mapping):
-        raise ClientError(f"kafka must be a dict of settings (found {type(chosen).__name__}).")
-    chosen = dict(chosen or {})
+    chosen = settings_in(chosen)
     for name in chosen:  # without its value, which may be a password
         if name not in known:
             raise ClientError(f"kafka-python has no setting '{name}'{nearest(name, known) or '.'}")
@@ -246,22 +245,12 @@ def client_settings(
 
 def _brokers(servers: str | Sequence[str]) -> list[str]:
     """The addresses; those are refused to which kafka-python could only fail to connect."""
-    try:
-        parts = servers.split(",") if isinstance(servers, str) else servers
-        brokers = [part.strip() for part in parts if part.strip()]
-    except (TypeError, AttributeError):  # no sequence of texts
-        brokers, found = [], repr(servers)
-    else:
-        found = "" if brokers else "none"
+    brokers = brokers_in(servers)
     for broker in brokers:
         try:
             get_ip_port_afi(broker)
         except ValueError:  # the port is no number
-            found = repr(broker)
-    if found:
-        raise ClientError(
-            f"bootstrap_servers must have host:port of one or more brokers (found {found})."
-        )
+            raise invalid_brokers(repr(broker)) from None
     return brokers
 
 

@@ -48,7 +48,7 @@ def test_a_wrong_topic_is_refused_at_once(topic: Any) -> None:
         Assignments.from_kafka("nowhere:9092", topic, client="confluent")
 
 
-@pytest.mark.parametrize("servers", [5, None, ["k-1", 5]])
+@pytest.mark.parametrize("servers", [5, None, ["k-1", 5], "", " , ", []])
 def test_wrong_servers_are_refused_at_once(servers: Any) -> None:
     with pytest.raises(ClientError, match=r"^bootstrap_servers must have host:port of one or"):
         Assignments.from_kafka(servers, client="confluent")
