@@ -46,7 +46,6 @@ below 2 / m. It depends on the numbers of duels only, not on who won them."""
 _STAKES: Final = 0.95 * np.exp(-0.05 * np.arange(220))
 """λ c: fine enough that neighbours differ by little, and small enough for 10^9 duels."""
 
-
 AT_ONCE: Final = 4096
 """Pairs whose evidence is computed together, in some megabytes."""
 
@@ -75,19 +74,11 @@ class ClientSums(NamedTuple):
     @classmethod
     def none(cls, n_arms: int, most: float) -> ClientSums:
         """The sums of K arms without a duel."""
-        lead, duels, squares, products, duel_squares = np.zeros((5, n_arms, n_arms))
-        return cls(lead, duels, squares, products, duel_squares, most)
+        return cls._make([*np.zeros((5, n_arms, n_arms)), most])
 
     def at(self, pairs: tuple[Sequence[int], Sequence[int]]) -> ClientSums:
         """The sums of these pairs."""
-        return ClientSums(
-            self.lead[pairs],
-            self.duels[pairs],
-            self.lead_squares[pairs],
-            self.products[pairs],
-            self.duel_squares[pairs],
-            self.most,
-        )
+        return ClientSums._make([*(each[pairs] for each in self[:-1]), self.most])
 
 
 def log_evidence_of_clients(sums: ClientSums) -> Floats:
