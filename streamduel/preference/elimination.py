@@ -364,4 +364,4 @@ def condorcet_winner_possible(wins: Floats, delta: float) -> bool:
     >>> condorcet_winner_possible(cycle, delta=0.05), condorcet_winner_possible(cycle / 10, 0.05)
     (False, True)
     """
-    return bool((Elimination(wins).against < -ln(delta)).any())
+    return bool((against_of(wins, range(len(wins))) < -ln(delta)).any())
