@@ -1,6 +1,7 @@
 """The client for ranker services: draw a pair of rankers, interleave their lists, log the clicks.
 
-It needs msgspec alone, and kafka-python where Kafka is used.
+It needs msgspec; for Kafka also kafka-python, or confluent-kafka to read assignments; and scipy for
+optimised interleaving.
 """
 
 from streamduel.client.assignment import Draw

@@ -139,8 +139,8 @@ def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
     """The evidence that the champion is the winner, in nats; `confidence` needs it.
 
     It is the Condorcet winner if it beats all others, and a Copeland winner if no arm can beat more
-    others than it surely does. The result is the largest x for
-    which this follows if each comparison needs x nats of evidence.
+    others than it surely does. The result is the largest x for which this follows if each
+    comparison needs x nats of evidence.
 
     For Copeland: with x, the champion surely beats S arms, and another arm i surely loses to L, so
     that it beats at most K - 1 - L. That is no more than S if at least K - 1 of the champion's
