@@ -121,7 +121,7 @@ class FileSource:
 
         None as long as it has no complete line, and for standard input.
         """
-        if self._first_line is None and self._path.is_file():
+        if self._first_line is None and self._path != STANDARD_INPUT and self._path.is_file():
             self._first_line = self._hashed_first_line()
         return self._first_line
 
@@ -204,7 +204,8 @@ class FileSource:
         grown, self._at_end = self._at_end and bool(found), not found
         if found is None:  # an empty pipe
             return b""
-        if grown and self._first_line not in {None, self._hashed_first_line()}:
+        known = self._first_line  # None for standard input, which can be read only once
+        if grown and known is not None and known != self._hashed_first_line():
             raise ConnectorError(f"source.path {self._path} was written again; {RESTORE}")
         if not found:
             self._ended = self._end is not None or not self._grows
@@ -282,8 +283,9 @@ class FileSource:
         self._reset()
 
     def caught_up(self, partition: int) -> bool:  # noqa: ARG002 - there is one
-        """Whether the end has been reached."""
-        return (self._ended or self._at_end) and not self._rest and not self._ahead
+        """Whether the end has been reached; an empty pipe has none before its writers close it."""
+        at_end = self._at_end if self._grows else self._ended
+        return at_end and not self._rest and not self._ahead
 
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
         """The lines not delivered yet; unknown for a compressed file and for standard input."""

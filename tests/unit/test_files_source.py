@@ -9,11 +9,13 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
+from streamduel_files.settings import STANDARD_INPUT
 from streamduel_files.source import COUNTED_CHUNKS, KEPT_BYTES, MAX_LINE_BYTES, FileSource
 
 LONG = 30_000_000
@@ -113,3 +115,40 @@ def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path, name: st
     assert str(caught.value) == (
         f"source.path {tmp_path / name} is no regular file; '-' reads standard input."
     )
+
+
+@pytest.fixture
+def writer(monkeypatch: pytest.MonkeyPatch) -> Iterator[BinaryIO]:
+    """The writing end of a pipe that is the standard input."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as pipe:
+        monkeypatch.setattr("sys.stdin", stdin)
+        yield pipe
+
+
+def test_an_empty_pipe_ends_when_its_writers_close_it(writer: BinaryIO) -> None:
+    """A slow producer in front of `run --until-end` pauses, and has more."""
+    with closing(FileSource(STANDARD_INPUT, to_end=True)) as source:
+        source.poll(0)
+        source.seek(0, None)
+        writer.write(b"one\n")
+        assert [each.value for each in source.poll(0).records[0]] == [b"one"]
+        assert not source.poll(0).records
+        assert not source.caught_up(0)
+        writer.write(b"two")
+        writer.close()
+        assert [each.value for each in source.poll(0.1).records[0]] == [b"two"]
+        assert source.caught_up(0)
+
+
+def test_a_file_of_the_name_of_standard_input_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: BinaryIO
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-").write_bytes(b"a mistake in a shell\n")
+    writer.write(b"one\n")
+    with closing(FileSource(STANDARD_INPUT, to_end=True)) as source:
+        assert source.log_id(0) is None
+        source.poll(0)
+        source.seek(0, None)
+        assert [each.value for each in source.poll(0).records[0]] == [b"one"]
