@@ -129,6 +129,7 @@ class Forecasts:
         """Note the present figures: traffic, and the forecasts to compute."""
         known, due = dict[str, _Experiment](), list[ExperimentView]()
         outlooks = dict[str, Outlook]()
+        at_work = self._at_work and self._at_work[0].name  # due again only when it is finished
         for partition in figures.partitions.values():
             for name, view in partition.experiments.items():
                 own = known[name] = self._known.get(name) or _Experiment()
@@ -138,7 +139,8 @@ class Forecasts:
                 if own.impossible and found.why_not == "computing":
                     found = Outlook.unknown("policy")
                 outlooks[name] = found
-                if found is not SURE and _why_not(view) is None and own.is_due(view):
+                wanted = found is not SURE and _why_not(view) is None and own.is_due(view)
+                if wanted and name != at_work:
                     due.append(view)
         self._known, self.outlooks, self._due = known, outlooks, due
 

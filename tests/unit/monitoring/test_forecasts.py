@@ -203,6 +203,19 @@ class TestTraffic:
         assert traffic.rate is None
 
 
+def test_a_forecast_that_takes_several_updates_is_made_once() -> None:
+    watched = Watched()
+    watched.fold("babababababbababababb" * 20)
+    forecasts, parts = watched.metrics.forecasts, 0
+    while forecasts.work(0.01) > 0.009:
+        parts += 1
+        if forecasts._known["search"].forecast is not None:
+            break
+        forecasts.update(watched.metrics.figures)
+    assert parts > 1
+    assert forecasts.work(0.01) < 0.009, "there is nothing left to do"
+
+
 def test_the_thread_keeps_to_its_share_of_a_core() -> None:
     watched = Watched()
     watched.fold("ba" * 3000)
