@@ -107,7 +107,6 @@ class ServiceLog(Observer):
             self._restored_next.pop(partition, None)
             self._dead_letters.pop(partition, None)
             self._outliers.pop(partition, None)
-            self._unlogged_outliers.pop(partition, None)
             self._offsets.pop(partition, None)
         if partitions:
             log.info("partitions lost", partitions=list(partitions))
@@ -143,12 +142,14 @@ class ServiceLog(Observer):
 
     def _count_outliers(self, task: PartitionTask) -> None:
         """Count the time outliers since the last line about the partition."""
-        partition = task.partition
-        new = task.time_outliers - self._outliers.setdefault(partition, task.time_outliers)
+        partition, total = task.partition, task.time_outliers
+        new = total - self._outliers.get(partition, total)
+        self._outliers[partition] = total
         if new:
+            unlogged = self._unlogged_outliers.get(partition, {"records": 0})
             timestamp, offset = task.clock.newest_ahead or (None, None)
             self._unlogged_outliers[partition] = {
-                "topic": task.topic, "partition": partition, "records": new,
+                "topic": task.topic, "partition": partition, "records": unlogged["records"] + new,
                 "offset": offset, "record_time": timestamp, "stream_time": task.stream_time,
             }  # fmt: skip
 
@@ -161,7 +162,6 @@ class ServiceLog(Observer):
                     "time outliers", **fields,
                     advice="the clock of a producer is wrong; stream time does not follow it",
                 )  # fmt: skip
-                self._outliers[partition] += fields["records"]
                 self._outliers_logged_at[partition] = now
                 del self._unlogged_outliers[partition]
 

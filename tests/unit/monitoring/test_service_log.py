@@ -261,3 +261,19 @@ class TestTimeOutliers:
         service_log.restored(again)
         commit(service_log, again)
         assert not [line for line in logged if line["event"] == "time outliers"]
+
+    def test_those_of_a_partition_that_is_restored_again_are_logged(
+        self, service_log: ServiceLog, clock: Clock, logged: list[EventDict]
+    ) -> None:
+        target = task(config({"search": ("x", "y")}))
+        service_log.restored(target)
+        for _ in range(2):
+            fold_ahead(target, 3_600_000)
+            commit(service_log, target)
+        service_log.lost([0])  # a later commit was refused
+        service_log.restored(target)
+        clock.now += OUTLIER_SECONDS
+        fold_ahead(target, 3_600_000)
+        commit(service_log, target)
+        lines = [it["records"] for it in logged if it["event"] == "time outliers"]
+        assert lines == [1, 2]
