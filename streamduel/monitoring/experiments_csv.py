@@ -17,7 +17,7 @@ COLUMNS: Final[dict[str, Callable[[Row], object]]] = {
     "experiment": lambda row: cell(row.view.name),
     "status": lambda row: row.view.status,
     "champion": lambda row: cell(row.view.arms[row.view.champion]),
-    "decided": lambda row: None if row.progress is None else str(row.progress > 0).lower(),
+    "decided": lambda row: None if row.decided is None else str(row.decided).lower(),
     "confidence": lambda row: row.confidence,
     "progress": lambda row: row.progress,
     "forecast_seconds": lambda row: None if isnan(row.outlook.median) else row.outlook.median,

@@ -36,6 +36,13 @@ class Row(NamedTuple):
     progress: float | None
     outlook: Outlook
 
+    @property
+    def decided(self) -> bool | None:
+        """Whether there is any evidence for the champion; None before the first update."""
+        if self.progress is None:
+            return None
+        return self.progress > 0 or self.view.verdict.decided  # the verdict on many arms is costly
+
 
 class Column(NamedTuple):
     """A column of the table: its heading, the order by it, and whether the largest come first."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from streamduel.monitoring.experiments_csv import COLUMNS
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page.experiment import EVIDENCE_MARK, MAX_SHOWN_DEAD_LETTERS
+from streamduel.monitoring.page.overview import Query, matching
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND
 from streamduel.testing import Record
@@ -83,6 +85,9 @@ class TestVerdict:
             f"Finished; only the champion is served. No ranker beats {champion} by more than 0.1, "
             "with at least 99.9 % confidence.",
         )
+        (row,) = matching(watched.metrics.figures, watched.history, Query())
+        assert (row.progress, row.decided, page.decided) == (0.0, True, True)
+        assert COLUMNS["decided"](row) == "true"
 
     def test_paused_and_finished_experiments(self) -> None:
         assert Watched().fold(control("pause")).verdict.startswith("Paused; only the champion is")
