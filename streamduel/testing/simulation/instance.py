@@ -52,7 +52,8 @@ class SimulatedSource:
         self.membership: tuple[str, int] | None = None
         """Member id and generation that own the partitions; commits must carry them."""
         self._member: str | None = None
-        self._assigned: frozenset[int] = frozenset()
+        self._granted: frozenset[int] = frozenset()  # by the group
+        self._assigned: frozenset[int] = frozenset()  # as announced by `poll`
         self._positions: dict[int, int] = {}
         self._targets: dict[int, int] = {}
         self._again = False
@@ -76,7 +77,7 @@ class SimulatedSource:
             self.connected = False
         changed = self._coordinate()
         if again or changed:
-            lost, self._assigned = sorted(self._assigned), self._owned()
+            lost, self._assigned = sorted(self._assigned), self._granted
             self._positions.clear()
             if self._controls is not None:
                 self._controls.keep(())
@@ -117,7 +118,7 @@ class SimulatedSource:
                     "join", lambda: group.join(network.name, self._cluster.now)
                 )
             member = self._member
-            self._generation, self._granted = network.request(
+            generation, self._granted = network.request(
                 "heartbeat", lambda: group.heartbeat(member, self._cluster.now)
             )
         except Unreachable:
@@ -129,12 +130,9 @@ class SimulatedSource:
             self._member, self._granted = None, frozenset()
             changed, self.membership = self.membership is not None, None
             return changed
-        membership = (member, self._generation)
+        membership = (member, generation)
         changed, self.membership = membership != self.membership, membership
         return changed
-
-    def _owned(self) -> frozenset[int]:
-        return self._granted if self.membership else frozenset()
 
     def seek(self, partition: int, offset: int | None) -> int:
         """Deliver a partition from this offset on, or from the beginning that retention left."""
