@@ -59,6 +59,11 @@ class KafkaSource:
         instance: this process's name in the group, held until `close`; None without a group.
         leave: leaves the group after `close`; None: the name keeps its partitions for a session.
         leave_unassigned: leaves the group if no member has partitions.
+
+    Attributes:
+        topic: the topic's name.
+        partitions: its number of partitions at the start.
+        group_id: the group; None without one.
     """
 
     def __init__(
@@ -78,8 +83,8 @@ class KafkaSource:
         self._consumer = consumer
         self._control = control
         self._ownership = ownership
-        self._topic = topic
-        self._partitions = found.partitions
+        self.topic = topic
+        self.partitions = found.partitions
         self._id = found.id
         self._offsets = Offsets(consumer, topic, rights)
         self._instance = instance
@@ -93,16 +98,6 @@ class KafkaSource:
         self._hinted: set[int] = set()
         self._missed: dict[int, int] = {}  # first offsets that are left, not reported yet
         self._asked: Any = None
-
-    @property
-    def topic(self) -> str:
-        """The topic's name."""
-        return self._topic
-
-    @property
-    def partitions(self) -> int:
-        """The topic's number of partitions."""
-        return self._partitions
 
     @property
     def connected(self) -> bool:
@@ -125,7 +120,7 @@ class KafkaSource:
 
     def home(self, experiment: str) -> int:
         """The partition to which Kafka's producers send this key."""
-        return home_partition(experiment, self._partitions)
+        return home_partition(experiment, self.partitions)
 
     def log_id(self, partition: int) -> str | None:  # noqa: ARG002 - a topic has one
         """The topic's id, as Kafka's tools show it; None with brokers before Kafka 2.8."""
@@ -154,8 +149,8 @@ class KafkaSource:
             self._instance.keep()
         again, self._reannounce = self._reannounce, False
         fetched = self._fetch(0 if again else timeout)
-        if known := self._consumer.known(self._topic):
-            check_same(self._topic, self._id, known.id)
+        if known := self._consumer.known(self.topic):
+            check_same(self.topic, self._id, known.id)
             self._check_partitions(known.partitions)
         assigned = self._ownership.latest()
         lost: list[int] = []
@@ -198,7 +193,7 @@ class KafkaSource:
 
     def ask_log(self) -> None:
         """Request the topic's id from a broker; `confirm_log` waits for the answer."""
-        self._asked = self._consumer.ask_topic_id(self._topic) if self._id else None
+        self._asked = self._consumer.ask_topic_id(self.topic) if self._id else None
 
     def confirm_log(self, deadline: float) -> None:
         """Check that everything delivered before `ask_log` is from the topic that was opened.
@@ -212,17 +207,17 @@ class KafkaSource:
         while self._asked is not None:
             wait = min(TRY_SECONDS, max(0.0, deadline - time.monotonic()))
             try:
-                found = self._consumer.await_topic_id(self._topic, self._asked, wait)
+                found = self._consumer.await_topic_id(self.topic, self._asked, wait)
             except (errors.KafkaError, OSError) as error:
                 if time.monotonic() > deadline:
-                    why = f"Kafka does not describe '{self._topic}': {reason(error)}"
+                    why = f"Kafka does not describe '{self.topic}': {reason(error)}"
                     raise Fenced(why) from error
                 time.sleep(PAUSE_SECONDS)
                 self.ask_log()  # another broker
                 continue
             if found is None:
-                raise Fenced(f"topic '{self._topic}' does not exist at present")
-            check_same(self._topic, self._id, found)
+                raise Fenced(f"topic '{self.topic}' does not exist at present")
+            check_same(self.topic, self._id, found)
             return
 
     def _recheck_log(self) -> None:
@@ -240,7 +235,7 @@ class KafkaSource:
             self._out_of_range(error.args[0])
             return {}
         except errors.CorruptRecordError as error:
-            raise damaged(self._topic, error) from error
+            raise damaged(self.topic, error) from error
         except errors.KafkaError as error:
             if isinstance(error, errors.LogTruncationError):
                 self._recheck_log()
@@ -249,15 +244,15 @@ class KafkaSource:
                 raise name_taken() from error
             if is_fatal(error) or not error.retriable:
                 raise self._offsets.unreadable(error) from error
-            log.warning("read failed", topic=self._topic, error=reason(error))
+            log.warning("read failed", topic=self.topic, error=reason(error))
             rest = timeout - (time.monotonic() - started)
             time.sleep(max(0.0, min(rest, PAUSE_SECONDS)))
             return {}
 
     def _check_partitions(self, found: int) -> None:
-        if found > self._partitions:
+        if found > self.partitions:
             raise ConnectorError(
-                f"topic '{self._topic}' has more partitions now than the {self._partitions} it had "
+                f"topic '{self.topic}' has more partitions now than the {self.partitions} it had "
                 "at start; the number of partitions decides the home of an experiment, so move the "
                 "experiments with 'streamduel repair repartition CONFIG --from FORMER', or start "
                 "again with a new group and snapshots."
@@ -347,7 +342,7 @@ class KafkaSource:
         if self._position(partition) < target.high and partition not in self._hinted:
             self._hinted.add(partition)
             log.warning(
-                "records behind an open transaction", topic=self._topic, partition=partition,
+                "records behind an open transaction", topic=self.topic, partition=partition,
                 first=target.end, records=target.high - target.end,
                 advice="they are not read: the end is where the transaction of a producer began; "
                 "run again when it has ended",
@@ -382,4 +377,4 @@ class KafkaSource:
             stack.callback(self._consumer.close)
 
     def _at(self, partition: int) -> TopicPartition:
-        return TopicPartition(self._topic, partition)
+        return TopicPartition(self.topic, partition)

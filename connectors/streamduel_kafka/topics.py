@@ -169,12 +169,10 @@ class Topics:
         Returns:
             Its number of partitions.
         """
-        if partitions is None:
-            found = self._require(topic, "snapshots.topic", None, "Read").partitions
-        else:
-            new = New(partitions, SNAPSHOTS)
-            found = self._require(topic, "snapshots.topic", new, "Read", "Write").partitions
-        if partitions is not None and found != partitions:
+        new = None if partitions is None else New(partitions, SNAPSHOTS)
+        operations = ["Read"] if partitions is None else ["Read", "Write"]
+        found = self._require(topic, "snapshots.topic", new, *operations).partitions
+        if partitions not in (None, found):
             raise ConnectorError(
                 f"snapshots.topic '{topic}' has {counted(found, 'partition')}, but source.topic "
                 f"has {partitions}; it must have as many. If source.topic had {found} before, "

@@ -155,7 +155,8 @@ class ConfluentConsumer:
         for at, run in runs(messages):
             self._take(found, at, run)
         self._read_unreceived(found)
-        self._check_fatal()
+        if self._fatal is not None:
+            raise self._fatal
         if not found and self._failed:
             raise self._failed.popleft()
         return found
@@ -255,10 +256,6 @@ class ConfluentConsumer:
             at = self._suspected.pop()
             if at in self._positions.delivering:
                 self._read_batch(found, at)
-
-    def _check_fatal(self) -> None:
-        if self._fatal is not None:
-            raise self._fatal
 
     def _check_denied(self) -> None:
         """Raise the error with which brokers refuse this process, if none of them answers."""
