@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +14,7 @@ from streamduel.records import Rejected
 from streamduel_kafka.client import Consumer, ConsumerOptions
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start, reason
 from streamduel_kafka.rights import Rights
-from streamduel_kafka.settings import SinkSettings, SnapshotSettings
+from streamduel_kafka.settings import Cluster, SinkSettings, SnapshotSettings
 from streamduel_kafka.topics import Topics
 
 READER = ConsumerOptions(
@@ -47,24 +48,24 @@ RESTORE = (
 
 
 class Closed(Exception):  # noqa: N818 - no error: the reader was asked to stop
-    """Reading was stopped by `close`."""
+    """Reading was stopped."""
 
 
 def read_present(
-    consumer: Consumer, partitions: list[TopicPartition], closing: threading.Event
+    consumer: Consumer, partitions: list[TopicPartition], closing: threading.Event | None = None
 ) -> Iterator[LogRecord]:
     """Read every visible record below the present ends, in order within a partition.
 
     Raises:
         KafkaError: the broker did not answer, or does not allow it.
         ConnectorError: a batch is too large or broken.
-        Closed: `closing` was set.
+        Closed: `closing` was set, by another thread.
     """
     begins = consumer.begins(partitions, ASK_SECONDS)
     ends = consumer.stable_ends(partitions, ASK_SECONDS)
     consumer.assign(begins)
     while any(consumer.position(at) < ends[at] for at in partitions):
-        if closing.is_set():
+        if closing is not None and closing.is_set():
             raise Closed
         for at, records in consumer.poll(POLL_SECONDS).items():
             for record in records:
@@ -78,7 +79,7 @@ def read_present(
 
 
 def read_snapshot(
-    consumer: Consumer, at: TopicPartition, closing: threading.Event
+    consumer: Consumer, at: TopicPartition, closing: threading.Event | None = None
 ) -> tuple[Snapshot | None, int]:
     """Read the newest visible snapshot from a partition of the snapshots' topic.
 
@@ -136,6 +137,21 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
     return Snapshot(int(next_offset), entries, place, offset_place, group)
 
 
+@contextlib.contextmanager
+def _reader(cluster: Cluster, topic: str, setting: str, what: str) -> Iterator[Consumer]:
+    """A consumer of a topic, whose errors become sentences for the user."""
+    consumer = connect_at_start(READER, cluster.client_settings)
+    try:
+        yield consumer
+    except errors.KafkaError as error:
+        refused = Rights(cluster.client_settings).refused(error, "Read", topic, setting)
+        raise refused or ConnectorError(
+            f"the {what} in '{topic}' cannot be read: {reason(error)}."
+        ) from error
+    finally:
+        consumer.close()
+
+
 class KafkaArchive:
     """Published assignments and snapshots; those that are being committed may be missing."""
 
@@ -145,7 +161,6 @@ class KafkaArchive:
         self._sink = sink
         self._snapshots = snapshots
         self._partitions = partitions
-        self._closing = threading.Event()
 
     def partitions(self) -> Sequence[int]:
         """All partitions of the snapshots' topic."""
@@ -154,16 +169,8 @@ class KafkaArchive:
     def load(self, partition: int) -> Snapshot | None:
         """The newest visible snapshot of a partition."""
         topic = self._snapshots.topic
-        consumer = connect_at_start(READER, self._snapshots.client_settings)
-        try:
-            return read_snapshot(consumer, TopicPartition(topic, partition), self._closing)[0]
-        except errors.KafkaError as error:
-            rights = Rights(self._snapshots.client_settings)
-            raise rights.refused(error, "Read", topic, "snapshots.topic") or ConnectorError(
-                f"the snapshots in '{topic}' cannot be read: {reason(error)}."
-            ) from error
-        finally:
-            consumer.close()
+        with _reader(self._snapshots, topic, "snapshots.topic", "snapshots") as consumer:
+            return read_snapshot(consumer, TopicPartition(topic, partition))[0]
 
     def published(self) -> Iterator[Message]:
         """Every committed assignment, oldest first within an experiment.
@@ -174,26 +181,15 @@ class KafkaArchive:
         topic = self._sink.assignments
         with Topics(self._sink) as topics:
             topics.require_published(topic)
-        consumer = connect_at_start(READER, self._sink.client_settings)
-        try:
+        with _reader(self._sink, topic, "sink.assignments", "assignments") as consumer:
             numbers = consumer.partitions(topic, ASK_SECONDS)
             partitions = [TopicPartition(topic, number) for number in numbers]
-            for record in read_present(consumer, partitions, self._closing):
+            for record in read_present(consumer, partitions):
                 if isinstance(record.value, bytes):
                     yield Message(record.key, record.value)
-        except Closed:
-            return
-        except errors.KafkaError as error:
-            rights = Rights(self._sink.client_settings)
-            raise rights.refused(error, "Read", topic, "sink.assignments") or ConnectorError(
-                f"the assignments in '{topic}' cannot be read: {reason(error)}."
-            ) from error
-        finally:
-            consumer.close()
 
     def close(self) -> None:
-        """Stop readers in other threads."""
-        self._closing.set()
+        """Do nothing: each reader has closed its consumer."""
 
 
 def open_archive(sink: SinkSettings, snapshots: SnapshotSettings) -> KafkaArchive:
