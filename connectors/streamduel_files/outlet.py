@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Annotated, Final
 
@@ -132,22 +133,21 @@ class FileOutlet:
         self._outputs = outputs
         self._path = snapshots / SNAPSHOT
         self._failpoint = failpoint
-        self._locks = [_lock(folder / LOCK) for folder in dict.fromkeys((snapshots, outputs))]
         self._files: dict[str, IO[bytes]] = {}
         self._lengths: dict[str, int] = {}  # of the outputs, with what was appended
-        try:
-            found = read_snapshot(self._path)
-            check_outputs(outputs, self._path, found)
-            self._snapshot = found or self._first_snapshot()
-            for name in (ASSIGNMENTS, DEAD_LETTERS):
-                self._files[name] = self._open(name)
-        except OSError as error:
-            self.close()
-            where = error.filename or snapshots
-            raise ConnectorError(f"{where} cannot be written to: {error.strerror}.") from error
-        except BaseException:
-            self.close()
-            raise
+        with ExitStack() as opened:
+            for folder in dict.fromkeys((snapshots, outputs)):
+                opened.enter_context(_lock(folder / LOCK))
+            try:
+                found = read_snapshot(self._path)
+                check_outputs(outputs, self._path, found)
+                self._snapshot = found or self._first_snapshot()
+                for name in (ASSIGNMENTS, DEAD_LETTERS):
+                    self._files[name] = opened.enter_context(self._open(name))
+            except OSError as error:
+                where = error.filename or snapshots
+                raise ConnectorError(f"{where} cannot be written to: {error.strerror}.") from error
+            self._opened = opened.pop_all()
 
     def _first_snapshot(self) -> SnapshotFile:
         """Store an empty snapshot, so that outputs without one can only be of an earlier run."""
@@ -254,10 +254,7 @@ class FileOutlet:
 
     def close(self) -> None:
         """Close the outputs and release the locks."""
-        for file in self._files.values():
-            file.close()
-        for lock in self._locks:
-            lock.close()
+        self._opened.close()
 
 
 def check_outputs(outputs: Path, path: Path, snapshot: SnapshotFile | None) -> None:

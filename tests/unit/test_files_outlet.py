@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -95,3 +96,11 @@ def test_nothing_is_committed_to_a_file_that_no_reader_finds(
         f"{tmp_path / name} was moved or removed while streamduel writes to it; bring it back, and "
         f"the next start continues from the last commit."
     )
+
+
+def test_refused_outputs_leave_no_folder_locked(tmp_path: Path) -> None:
+    with closing(FileOutlet(tmp_path / "out", tmp_path / "one")):
+        with pytest.raises(ConnectorError, match="another streamduel writes to"):
+            FileOutlet(tmp_path / "out", tmp_path / "two")
+        gc.collect()  # would warn of a file that was left to it
+        FileOutlet(tmp_path / "other", tmp_path / "two").close()
