@@ -131,8 +131,9 @@ class Runner:
         for partition, offset in poll.missed.items():
             if partition in self.tasks:
                 self.tasks[partition].miss(offset)
-        self._restore()
         self._fold(poll.records)
+        # Only now: they are not for a partition that is lost and gained while another one begins.
+        self._restore()
         self._check_ends()
         self._end_rereading()
         if self._due():

@@ -260,6 +260,57 @@ def test_a_snapshot_that_does_not_arrive_is_polled_for_less_often() -> None:
     assert timeouts[1:] == [RESTORE_POLL] * soon + [IDLE_POLL] * 2
 
 
+class Immediate(Executor):
+    """Loads each snapshot before the next step."""
+
+    def submit(self, call: Callable[..., Any], /, *arguments: object, **_: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(call(*arguments))
+        return future
+
+
+class Rebalanced(MemorySource):
+    """The partition is taken away and given back while another one begins, after the first poll."""
+
+    partitions = 2
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self._polls = [Poll(lost=[0], gained=[0]), Poll(gained=[1])]
+
+    def home(self, experiment: str) -> int:
+        return int(experiment == "ads")
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        if hold and len(self._polls) == 1:
+            self._position = None
+            return self._polls.pop()
+        poll = super().poll(timeout, hold=hold)
+        if poll.records and len(self._polls) == 2:
+            return Poll(records=poll.records, gained=self._polls.pop().gained)
+        return poll
+
+    def seek(self, partition: int, offset: int | None) -> int:
+        return super().seek(0, offset) if partition == 0 else 0
+
+    def caught_up(self, partition: int) -> bool:
+        return partition == 1 or super().caught_up(0)
+
+
+def test_records_of_a_partition_that_was_lost_since_the_poll_are_not_folded() -> None:
+    """Another partition begins in between, with a decision that takes long."""
+    ads = {"ads": CONFIG.experiments["search"]}
+    settings = CONFIG.model_copy(update={"experiments": {**CONFIG.experiments, **ads}})
+    broker, clock = Broker([*LOG[:100], END_OF_POLL, *LOG[100:]]), count()
+    source = Rebalanced(broker)
+    runner = Runner(settings, source, broker.outlet(), lambda: next(clock), restorer=Immediate())
+    runner.run(lambda: False, until_end=True)
+    assert sorted(broker.snapshots) == [0, 1]
+    assert not source._polls
+    entry = "experiment/search"
+    assert broker.snapshots[0].entries[entry] == undisturbed().snapshots[0].entries[entry]
+
+
 class Failing(Observer):
     """Fails with the first polls."""
 
