@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from streamduel.connector import ControlMarker, LogRecord
@@ -10,7 +10,7 @@ from streamduel.formats import Ignored
 from streamduel.records import Control, Duel, InputEvent, Interleaving, Rejected
 from streamduel.stream.dedupe import record_key
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.marked_controls import MarkedControls
+from streamduel.stream.marked_controls import apply_controls
 from streamduel.stream.partition_context import PartitionContext
 from streamduel.stream.plain_run import RUN, plain_run
 from streamduel.stream.routing import Router, timestamp_of
@@ -25,26 +25,18 @@ class Fold:
 
     Args:
         router: decodes records and finds their experiments.
-        experiments: those of the partition, by name.
-        context: what they share.
+        context: what the experiments share.
         clock: stream time.
     """
 
-    __slots__ = ("_clock", "_context", "_experiments", "_marked", "_outputs", "_router", "_window")
+    __slots__ = ("_clock", "_context", "_experiments", "_outputs", "_router", "_window")
 
-    def __init__(
-        self,
-        router: Router,
-        experiments: Mapping[str, Experiment],
-        context: PartitionContext,
-        clock: StreamClock,
-    ) -> None:
+    def __init__(self, router: Router, context: PartitionContext, clock: StreamClock) -> None:
         self._router = router
-        self._experiments = experiments
+        self._experiments = router.experiments
         self._context = context
         self._window, self._outputs = context.window, context.outputs
         self._clock = clock
-        self._marked = MarkedControls(router, experiments)
 
     def apply(self, records: Sequence[LogRecord]) -> None:
         """Apply records within one block of the dedupe window."""
@@ -228,7 +220,7 @@ class Fold:
             self._reject(record, self._router.decode.verdict(record.value, error))
 
     def _apply_marked(self, marker: ControlMarker) -> None:
-        for control, verdict in self._marked.fold(marker, self._clock.now):
+        for control, verdict in apply_controls(marker, self._router, self._clock.now):
             self._reject(control, verdict)
 
     def _reject(self, record: LogRecord, verdict: Rejected) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamduel.connector import ControlMarker, LogRecord
 from streamduel.records import Rejected
 
 if TYPE_CHECKING:
-    from streamduel.stream.experiment import Experiment
     from streamduel.stream.routing import Router
 
 
@@ -22,58 +20,45 @@ class Controlled(NamedTuple):
     value: bytes | Rejected | None
 
 
-class MarkedControls:
-    """Applies the control records that a marker names.
+def apply_controls(
+    marker: ControlMarker, router: Router, now: int
+) -> list[tuple[LogRecord, Rejected]]:
+    """Apply the records of a marker that are not applied yet; without any it is a duplicate.
 
     Their ids are not in the dedupe window, which recovery rebuilds from the click log alone:
     `ControlOrder` remembers the last ones.
 
     Args:
-        router: decodes them.
-        experiments: those of the partition, by name.
+        marker: the marker.
+        router: decodes the records and finds their experiments.
+        now: stream time.
+
+    Returns:
+        The records that become dead letters.
     """
-
-    __slots__ = ("_experiments", "_router")
-
-    def __init__(self, router: Router, experiments: Mapping[str, Experiment]) -> None:
-        self._router = router
-        self._experiments = experiments
-
-    def fold(self, marker: ControlMarker, now: int) -> list[tuple[LogRecord, Rejected]]:
-        """Apply the records of a marker that are not applied yet; without any it is a duplicate.
-
-        Args:
-            marker: the marker.
-            now: stream time.
-
-        Returns:
-            The records that become dead letters.
-        """
-        due = list(self._router.controls.due(marker))
-        rejected: list[tuple[LogRecord, Rejected]] = []
-        if marker.skipped:
-            return rejected
-        for control in due:
-            record = Controlled(marker.offset, marker.timestamp, control.key, control.value)
-            try:
-                self._apply(record, now)
-            except Rejected as verdict:
-                placed = self._router.controls.placed(verdict, control.offset)
-                rejected.append((record, placed))
-        if not due:
-            experiment = self._experiments.get((marker.key or b"").decode(errors="replace"))
-            if experiment is not None:
-                experiment.outcomes.duplicate += 1
+    due = list(router.controls.due(marker))
+    rejected: list[tuple[LogRecord, Rejected]] = []
+    if marker.skipped:
         return rejected
-
-    def _apply(self, record: Controlled, now: int) -> None:
-        event = self._router.decode(record.value)
-        if event.experiment not in self._experiments:
-            raise self._router.unknown(event)
-        experiment, controls = self._experiments[event.experiment], self._router.controls
-        controls.check_topic(event, record.offset)
-        code = experiment.coder.code(event)
-        if controls.repeats(event):
+    for control in due:
+        record = Controlled(marker.offset, marker.timestamp, control.key, control.value)
+        try:
+            _apply(record, router, now)
+        except Rejected as verdict:
+            rejected.append((record, router.controls.placed(verdict, control.offset)))
+    if not due:
+        experiment = router.experiments.get((marker.key or b"").decode(errors="replace"))
+        if experiment is not None:
             experiment.outcomes.duplicate += 1
-        else:
-            experiment.apply(event, code, 0, record, now)
+    return rejected
+
+
+def _apply(record: Controlled, router: Router, now: int) -> None:
+    event = router.decode(record.value)
+    experiment = router.find(event)
+    router.controls.check_topic(event, record.offset)
+    code = experiment.coder.code(event)
+    if router.controls.repeats(event):
+        experiment.outcomes.duplicate += 1
+    else:
+        experiment.apply(event, code, 0, record, now)

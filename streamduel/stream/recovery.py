@@ -104,8 +104,7 @@ class Recovery:
     Args:
         entry: the snapshot's partition entry, which is valid until a new record is folded.
         window: the dedupe window, still empty.
-        router: decodes the partition's records.
-        experiments: the experiments whose records are valid, by name.
+        router: decodes the partition's records and finds their experiments.
         config: the configuration, whose limits hold for the records after the snapshot.
 
     Attributes:
@@ -118,13 +117,12 @@ class Recovery:
         entry: PartitionEntry,
         window: DedupeWindow,
         router: Router,
-        experiments: dict[str, Experiment],
         config: Config,
     ) -> None:
         self.entry = entry
         self._window = window
         self._router = router
-        self._experiments = experiments
+        self._experiments = router.experiments
         self._max_advance = config.time.max_advance_ms
         self.limits = record_limits.continued(entry.limits, config.limits, entry.next)
         self._limits = deque(self.limits)

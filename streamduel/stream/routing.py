@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamduel.config import Config
@@ -58,26 +58,20 @@ class Router:
         config: the experiments, the format of the click log, and the limits.
         log: the click log.
         partition: the partition.
-        experiments: the experiments that run in this partition, by name.
 
     Attributes:
+        experiments: those whose records are valid, by name.
         decode: decodes a record of streamduel's own format.
         log_format: the settings of a foreign format; None for streamduel's own.
         ignored: ignored records of a foreign click log, by reason.
         controls: which control records count.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        log: ClickLog,
-        partition: int,
-        experiments: Mapping[str, Experiment],
-    ) -> None:
+    def __init__(self, config: Config, log: ClickLog, partition: int) -> None:
         self._names = sorted(config.experiments)
         self._homes = {name: log.home(name) for name in self._names}
         self._partition = partition
-        self._experiments = experiments
+        self.experiments: dict[str, Experiment] = {}
         self.log_format = config.log_format
         self.decode = RecordDecoder.of(config)
         self.ignored: Counter[str] = Counter()
@@ -99,12 +93,21 @@ class Router:
             Rejected: the record becomes a dead letter.
             Ignored: the record, of a foreign click log, is not about rankers.
         """
-        events = self.decode.events(record.value)
-        for event in events:
-            if event.experiment not in self._experiments:
-                raise self.unknown(event)
+        events = []
+        for event in self.decode.events(record.value):
+            events.append((event, self.find(event)))
             self.controls.check(event, record.offset)
-        return [(event, self._experiments[event.experiment]) for event in events]
+        return events
+
+    def find(self, event: InputEvent) -> Experiment:
+        """The experiment of an event.
+
+        Raises:
+            Rejected: it does not run in this partition.
+        """
+        if event.experiment not in self.experiments:
+            raise self.unknown(event)
+        return self.experiments[event.experiment]
 
     def unknown(self, event: InputEvent) -> Rejected:
         """The verdict on an event whose experiment does not run in this partition."""
@@ -134,4 +137,4 @@ class Router:
         named = "" if isinstance(verdict, Unread) else named_experiment(record.value)
         if self.log_format is not None:
             named = self.log_format.experiment or named
-        return self._experiments.get(named or (record.key or b"").decode(errors="replace"))
+        return self.experiments.get(named or (record.key or b"").decode(errors="replace"))

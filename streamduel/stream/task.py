@@ -83,11 +83,11 @@ class PartitionTask:
             config.log_format is None or config.log_format.tells_ranks,
         )
         self.experiments: dict[str, Experiment] = {}
-        self._valid: dict[str, Experiment] = {}
         self._seeds = count()
-        self._router = Router(config, log, partition, self._valid)
+        self._router = Router(config, log, partition)
+        self._valid = self._router.experiments
         self.clock = StreamClock(config.time.max_advance_ms)
-        self._fold = Fold(self._router, self._valid, self._context, self.clock)
+        self._fold = Fold(self._router, self._context, self.clock)
         here = self._router.is_here
         self._new = {name: its for name, its in config.experiments.items() if here(name)}
         self._config = config
@@ -144,7 +144,7 @@ class PartitionTask:
         if entry.evicted is not UNSET:
             self._context.memory.evicted = entry.evicted
         self._marks.restore(entry.mark, entry.window_clock)
-        self._recovery = Recovery(entry, self.window, self._router, self._valid, self._config)
+        self._recovery = Recovery(entry, self.window, self._router, self._config)
         self._limits = self._recovery.limits
         return self._recovery
 
