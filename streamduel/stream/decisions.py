@@ -64,25 +64,17 @@ class Decisions:
         self._batched = issubclass(policies.get(settings.policy.name), BatchedPolicy)
         self._configured = False  # since the last decision, which is then published in any case
         rails = settings.guardrails
-        if state is None:
-            self.policy = settings.create_policy()
-            self.plan: Plan | None = None
-            self.assignment: Assignment | None = None
-            self._since_decision = 0
-            self.paused = self._stopped = False
-            self._batch_timer = BatchTimer(settings)
-            self._stop = StopRule(settings.stop)
-            self._renewal, self.guardrails = RenewalTimer(rails.fallback), Guardrails(rails)
-            return
-        self.policy = policies.from_state(state["policy"])
-        self.plan = msgspec.convert(state["plan"], Plan | None)
-        self.assignment = msgspec.convert(state["assignment"], Assignment | None)
-        self._since_decision = state["since_decision"]
-        self.paused, self._stopped = state["paused"], state["stopped"]
-        self._batch_timer = BatchTimer(settings, **state["batch"])
-        self._stop = StopRule(settings.stop, **state["stop"])
-        self._renewal = RenewalTimer(rails.fallback, **state["renewal"])
-        self.guardrails = Guardrails(rails, state["guardrails"])
+        saved = state or {}
+        self.policy = policies.from_state(state["policy"]) if state else settings.create_policy()
+        self.plan = msgspec.convert(saved.get("plan"), Plan | None)
+        self.assignment = msgspec.convert(saved.get("assignment"), Assignment | None)
+        self._since_decision: int = saved.get("since_decision", 0)
+        self.paused: bool = saved.get("paused", False)
+        self._stopped: bool = saved.get("stopped", False)
+        self._batch_timer = BatchTimer(settings, **saved.get("batch", {}))
+        self._stop = StopRule(settings.stop, **saved.get("stop", {}))
+        self._renewal = RenewalTimer(rails.fallback, **saved.get("renewal", {}))
+        self.guardrails = Guardrails(rails, saved.get("guardrails"))
         if self.plan is not None:
             self.guardrails.watch(self.plan, roster.index)
 
