@@ -9,6 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
+pytest.register_assert_rewrite("streamduel.testing")  # before its import: see its docstrings
+
 pytest_plugins = ["tests.broker.fixture"]
 
 

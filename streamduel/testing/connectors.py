@@ -19,6 +19,9 @@ partition, new for each check. `ConfiguredConnector` is one made from settings.
         snapshots = {"connector": "mine", "path": tmp_path / "state"}
         check(ConfiguredConnector(connector, source, sink, snapshots, append))
 
+A check raises AssertionError. With `pytest.register_assert_rewrite("streamduel.testing")` in your
+conftest.py, pytest shows the values that differ.
+
 `source`, `sink` and `snapshots` are the sections of a configuration, in the connector's own keys;
 `append` adds records to the click log, as a producer does.
 """

@@ -1,6 +1,7 @@
 """The checks that every policy must pass, also a third party's.
 
-A check raises AssertionError with the values that differ. A test runs each of them:
+A check raises AssertionError. With `pytest.register_assert_rewrite("streamduel.testing")` in your
+conftest.py, pytest shows the values that differ. A test runs each check:
 
     from streamduel.testing.policies import CHECKS, PolicyUnderTest
 
