@@ -64,13 +64,18 @@ def check_proposals_without_feedback_spread(tested: PolicyUnderTest) -> None:
 
 
 def check_asking_changes_nothing(tested: PolicyUnderTest) -> None:
-    """Champion, candidates and state can be asked for without effect."""
+    """Champion, candidates, state and explanations can be asked for without effect."""
     asked, unasked = tested.new(), tested.new()
+    arms = [f"arm-{number}" for number in range(ARMS)]
     for part in range(20):
         for _ in range(3):
             assert asked.champion() == asked.champion()
             assert asked.candidates() == asked.candidates()
             assert asked.state_dict() == asked.state_dict()
+        for first, second in itertools.permutations(range(ARMS), 2):
+            sentence = asked.explain(first, second, arms)
+            assert isinstance(sentence, str), sentence
+            assert sentence, "an empty sentence"
         assert repr(asked).startswith(type(asked).__name__)
         assert play(asked, 5, seed=part) == play(unasked, 5, seed=part)
     assert asked.state_dict() == unasked.state_dict()
