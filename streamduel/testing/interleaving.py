@@ -9,6 +9,8 @@ conftest.py, pytest shows the values that differ. A test runs each check:
     def test_my_method(check):
         check(MethodUnderTest(my_method.interleave))
 
+The method must be importable: a check starts another process.
+
 >>> from streamduel.interleaving import credit
 >>> for check in CREDIT_CHECKS:
 ...     check(CreditUnderTest(credit.click_count))
@@ -27,6 +29,7 @@ from streamduel.errors import InterleavingError
 from streamduel.interleaving import Interleave, Interleaved, RandomBits
 from streamduel.interleaving.credit import Click, Credit, Shown, on_ranks
 from streamduel.records import Interleaving, RankClick
+from streamduel.testing.other_process import in_another_process
 
 Draw = Callable[[RandomBits], Interleaved[Any]]
 
@@ -152,15 +155,24 @@ def check_sides_are_treated_alike(method: MethodUnderTest) -> None:
 
 
 def check_the_result_depends_on_the_seed_alone(method: MethodUnderTest) -> None:
-    """Equal generators give equal lists; different seeds give different lists."""
-    up, down = list(range(12)), list(range(12, 0, -1))
-    for seed in range(5):
-        first, second = random.Random(seed), random.Random(seed)
-        for _ in range(5):
-            lists = [method.interleave(up, down, 10, rng) for rng in (first, second)]
-            assert lists[0] == lists[1]
+    """Equal generators give equal lists, with another hash seed too; different seeds do not."""
+    here = _courses(method.interleave)
+    assert here == _courses(method.interleave)
+    assert here == in_another_process("the method", _courses, method.interleave)
+    up, down = _texts()
     shown = {tuple(method.interleave(up, down, 10, random.Random(n)).docs) for n in range(50)}
     assert len(shown) > 1
+
+
+def _courses(interleave: Interleave) -> list[Any]:
+    """For each of five seeds five lists."""
+    generators = map(random.Random, range(5))
+    return [[[*map(list, interleave(*_texts(), 10, rng))] for _ in range(5)] for rng in generators]
+
+
+def _texts() -> tuple[list[str], list[str]]:
+    """Two rankings of ids whose hashes depend on the process."""
+    return [f"doc-{n}" for n in range(12)], [f"doc-{n}" for n in range(12, 0, -1)]
 
 
 def check_the_arguments_are_not_changed(method: MethodUnderTest) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-import os
 import pickle
-import subprocess
-import sys
 import tracemalloc
 from typing import Any
 
 import numpy as np
 
 from streamduel.errors import PolicyError
+from streamduel.policies import Policy
+from streamduel.testing.other_process import in_another_process
 from streamduel.testing.policies.under_test import (
     ARMS,
     PolicyUnderTest,
@@ -137,22 +136,14 @@ def _growth(tested: PolicyUnderTest) -> tuple[int, int, int]:
 
 def check_equal_seeds_give_equal_duels_in_another_process(tested: PolicyUnderTest) -> None:
     """Equal seeds give equal choices in another process, with another hash seed."""
-    code = (
-        "import json, pickle, sys; sys.path[:] = json.loads(sys.argv[1]);"
-        "from streamduel.testing.policies.under_test import play;"
-        "policy = pickle.load(sys.stdin.buffer);"
-        "print(json.dumps([play(policy, 300), policy.state_dict()]))"
-    )
     policy = tested.new()
-    run = subprocess.run(  # noqa: S603 - the code above
-        [sys.executable, "-c", code, json.dumps(sys.path)],
-        input=pickle.dumps(policy),
-        env={**os.environ, "PYTHONHASHSEED": "12345"},
-        check=False,
-        capture_output=True,
-    )
-    assert run.returncode == 0, f"policy '{policy.name}' in another process: {run.stderr.decode()}"
-    assert json.loads(run.stdout) == [play(policy, 300), policy.state_dict()]
+    there = in_another_process(f"policy '{policy.name}'", _course, policy)
+    assert there == _course(policy)
+
+
+def _course(policy: Policy) -> list[Any]:
+    """The duels of the policy, and its state after them."""
+    return [play(policy, 3_000), policy.state_dict()]
 
 
 def check_different_seeds_give_different_duels(tested: PolicyUnderTest) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from streamduel import policies
+from streamduel.policies.uniform import Uniform
 from streamduel.testing.policies import PolicyUnderTest
 from streamduel.testing.policies.proposing import check_asking_changes_nothing
+from streamduel.testing.policies.state import check_equal_seeds_give_equal_duels_in_another_process
 
 
 def drawing(policy: Any, *_: object) -> str:
@@ -35,3 +37,18 @@ def test_a_faulty_explain_is_found(
     monkeypatch.setattr(policies.get("uniform"), "explain", explain)
     with pytest.raises((AssertionError, NotImplementedError), match=shown):
         check_asking_changes_nothing(PolicyUnderTest(policies.get("uniform")))
+
+
+class LateHashOrder(Uniform):
+    """Its first choices depend on the seed alone."""
+
+    name = "late_hash_order"
+
+    def _choose(self, t: int) -> tuple[int, int]:
+        first, second = super()._choose(t)
+        return (first, second) if t < 400 or hash(f"{t}") % 2 else (second, first)
+
+
+def test_hash_order_after_hundreds_of_duels_is_found() -> None:
+    with pytest.raises(AssertionError, match=r"^assert"):
+        check_equal_seeds_give_equal_duels_in_another_process(PolicyUnderTest(LateHashOrder))
