@@ -14,107 +14,41 @@ partition, new for each check. `ConfiguredConnector` is one made from settings.
                 for value in values:
                     print(value.decode(), file=file)
 
+        def dead_letters():
+            letters = tmp_path / "out" / "dead_letters.jsonl"
+            return letters.read_bytes().splitlines() if letters.exists() else []
+
         source = {"connector": "mine", "path": log}
         sink = {"connector": "mine", "path": tmp_path / "out"}
         snapshots = {"connector": "mine", "path": tmp_path / "state"}
-        check(ConfiguredConnector(connector, source, sink, snapshots, append))
+        check(ConfiguredConnector(connector, source, sink, snapshots, append, dead_letters))
 
 A check raises AssertionError. With `pytest.register_assert_rewrite("streamduel.testing")` in your
 conftest.py, pytest shows the values that differ.
 
 `source`, `sink` and `snapshots` are the sections of a configuration, in the connector's own keys;
-`append` adds records to the click log, as a producer does.
+`append` adds records to the click log, as a producer does; `dead_letters` returns the values of the
+dead letters that a reader sees, in order.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, Final, Protocol
+from typing import Final, NamedTuple
 
-from streamduel.connector import (
-    Archive,
-    Connector,
-    Failpoint,
-    LogRecord,
-    Message,
-    Outlet,
-    PartitionCommit,
-    Poll,
-    Snapshot,
-    Source,
-    SourceOptions,
-    no_failpoint,
-)
+from streamduel.connector import LogRecord, Message, PartitionCommit, Poll, Snapshot, Source
 from streamduel.stream.commit import commit
+from streamduel.testing.connector_fixture import ConfiguredConnector, ConnectorFixture
+
+__all__ = ["CHECKS", "ConfiguredConnector", "ConnectorFixture"]
 
 PATIENCE: Final = 60.0
 """Seconds within which a connector must respond, on a busy machine too."""
 
 QUIET: Final = 0.3
 """Seconds without records after which a partition is taken to deliver none."""
-
-
-class ConnectorFixture(Protocol):
-    """One connector with a click log of one partition, ready to be tested."""
-
-    def append(self, values: Sequence[bytes]) -> None:
-        """Add records to the click log, as producers do."""
-
-    def append_one(self, key: bytes, value: bytes) -> str:
-        """Add a record, as `streamduel control` does."""
-
-    def source(self) -> Source:
-        """Open a source, as the service does."""
-
-    def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
-        """Open an outlet, as the service does."""
-
-    def archive(self) -> Archive:
-        """Open an archive, as `inspect` does."""
-
-
-class ConfiguredConnector:
-    """A `ConnectorFixture` made from a connector and its settings.
-
-    Args:
-        connector: the plug-in.
-        source: the configuration's section `source`.
-        sink: the section `sink`.
-        snapshots: the section `snapshots`.
-        append: adds records to the click log's only partition.
-    """
-
-    def __init__(
-        self, connector: Connector, source: Mapping[str, Any], sink: Mapping[str, Any],
-        snapshots: Mapping[str, Any], append: Callable[[Sequence[bytes]], None],
-    ) -> None:  # fmt: skip
-        self._connector = connector
-        self._source = connector.source_settings.model_validate(source)
-        self._sink = connector.sink_settings.model_validate(sink)
-        self._snapshots = connector.snapshot_settings.model_validate(snapshots)
-        self._append = append
-
-    def append(self, values: Sequence[bytes]) -> None:
-        """Add records to the click log."""
-        self._append(values)
-
-    def append_one(self, key: bytes, value: bytes) -> str:
-        """Add a record with the connector's own `append`."""
-        return self._connector.append(self._source, key, value)
-
-    def source(self) -> Source:
-        """Open a source that ends at the click log's present end."""
-        return self._connector.open_source(self._source, SourceOptions(until_end=True))
-
-    def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
-        """Open an outlet."""
-        return self._connector.open_outlet(self._sink, self._snapshots, source, failpoint)
-
-    def archive(self) -> Archive:
-        """Open an archive."""
-        return self._connector.open_archive(self._sink, self._snapshots)
 
 
 class _Crash(BaseException):
@@ -154,28 +88,47 @@ def _read(source: Source, count: int) -> list[LogRecord]:
     return records
 
 
-def _work(number: int, next_offset: int) -> PartitionCommit:
-    """A commit with one output of each kind."""
+def _work(number: int) -> PartitionCommit:
+    """The commit of a record, with two outputs of each kind."""
     return PartitionCommit(
         partition=0,
-        next_offset=next_offset,
-        assignments=[Message(b"search", b'{"experiment":"search","epoch":%d}' % number)],
-        dead_letters=[Message(None, b'{"reason":"invalid_json","offset":%d}' % number)],
+        next_offset=number,
+        assignments=[
+            Message(b"search", b'{"experiment":"search","epoch":%d}' % epoch)
+            for epoch in (2 * number, 2 * number + 1)
+        ],
+        dead_letters=[
+            Message(None, b'{"reason":"%s","offset":%d}' % (reason, number))
+            for reason in (b"unknown_arm", b"invalid_json")
+        ],
         entries={"partition": b"{}", "experiment/search": b'{"state":%d}' % number},
     )
 
 
-def _snapshot(work: PartitionCommit) -> Snapshot:
-    return Snapshot(work.next_offset, work.entries)
+class _Visible(NamedTuple):
+    """What other processes see: published assignments, dead letters and the snapshot."""
+
+    assignments: list[bytes]
+    dead_letters: list[bytes]
+    snapshot: Snapshot | None
 
 
-def _visible(fixture: ConnectorFixture) -> tuple[list[bytes], Snapshot | None]:
-    """What other processes see: published assignments and the snapshot."""
+def _after(*works: PartitionCommit) -> _Visible:
+    """What is visible after these commits."""
+    return _Visible(
+        [message.value for work in works for message in work.assignments],
+        [message.value for work in works for message in work.dead_letters],
+        Snapshot(works[-1].next_offset, works[-1].entries) if works else None,
+    )
+
+
+def _visible(fixture: ConnectorFixture) -> _Visible:
+    """What is visible now."""
     with closing(fixture.archive()) as archive:
         published = [message.value for message in archive.published()]
         found = archive.load(0)
         assert found is None or 0 in archive.partitions()
-        return published, found
+        return _Visible(published, list(fixture.dead_letters()), found)
 
 
 def check_a_partition_delivers_nothing_before_seek(fixture: ConnectorFixture) -> None:
@@ -291,13 +244,32 @@ def check_an_appended_record_is_delivered_in_order(fixture: ConnectorFixture) ->
         assert records[1].key in {b"search", None}, "None in a click log without keys"
 
 
+def check_a_log_reads_the_same_as_the_source(fixture: ConnectorFixture) -> None:
+    """Also while the source is open."""
+    fixture.append([b"one", b"two", b"three"])
+    with closing(fixture.source()) as source:
+        _own(source)
+        records = _read(source, 3)
+        with closing(fixture.log()) as log:
+            _gain(log)
+            assert log.seek(0, 1) == 1
+            assert _content(_read(log, 2)) == _content(records[1:])
+            _poll_until(log, lambda _: log.caught_up(0))
+            assert (log.topic, log.partitions) == (source.topic, source.partitions)
+            assert log.log_id(0) == source.log_id(0)
+
+
+def _content(records: Sequence[LogRecord]) -> list[tuple[object, ...]]:
+    return [(each.offset, each.timestamp, each.key, each.value) for each in records]
+
+
 def check_there_is_no_snapshot_at_first(fixture: ConnectorFixture) -> None:
-    """Nor an assignment."""
+    """Nor an output."""
     with closing(fixture.source()) as source:
         _own(source)
         with closing(fixture.outlet(source)) as outlet:
             assert outlet.load(0) is None
-            assert _visible(fixture) == ([], None)
+            assert _visible(fixture) == _after()
 
 
 def check_a_finished_commit_is_visible(fixture: ConnectorFixture) -> None:
@@ -306,12 +278,10 @@ def check_a_finished_commit_is_visible(fixture: ConnectorFixture) -> None:
     with closing(fixture.source()) as source:
         _own(source)
         with closing(fixture.outlet(source)) as outlet:
-            commit(outlet, [_work(1, 1)])
-            commit(outlet, [_work(2, 2)])
-            assert outlet.load(0) == _snapshot(_work(2, 2))
-    published, snapshot = _visible(fixture)
-    assert published == [message.value for n in (1, 2) for message in _work(n, n).assignments]
-    assert snapshot == _snapshot(_work(2, 2))
+            commit(outlet, [_work(1)])
+            commit(outlet, [_work(2)])
+            assert outlet.load(0) == _after(_work(2)).snapshot
+    assert _visible(fixture) == _after(_work(1), _work(2))
 
 
 def check_entries_that_did_not_change_are_kept(fixture: ConnectorFixture) -> None:
@@ -320,37 +290,42 @@ def check_entries_that_did_not_change_are_kept(fixture: ConnectorFixture) -> Non
     with closing(fixture.source()) as source:
         _own(source)
         with closing(fixture.outlet(source)) as outlet:
-            commit(outlet, [_work(1, 1)])
+            commit(outlet, [_work(1)])
             commit(outlet, [PartitionCommit(0, 2, entries={"partition": b'{"changed":1}'})])
             commit(outlet, [PartitionCommit(0, 3)])
-    expected = {**_work(1, 1).entries, "partition": b'{"changed":1}'}
-    assert _visible(fixture)[1] == Snapshot(3, expected)
+    expected = {**_work(1).entries, "partition": b'{"changed":1}'}
+    assert _visible(fixture).snapshot == Snapshot(3, expected)
 
 
 def check_a_crash_before_finish_leaves_nothing(fixture: ConnectorFixture) -> None:
-    """Neither for readers nor for the next run, which makes the same commit again."""
-    for step in ("before write", "before finish"):
-        _crash_at(fixture, step)
-        assert _visible(fixture) == ([], None)
-    with closing(fixture.source()) as source:
-        _own(source)
-        with closing(fixture.outlet(source)) as outlet:
-            assert outlet.load(0) is None
-            commit(outlet, [_work(1, 1)])
-    assert _visible(fixture) == ([_work(1, 1).assignments[0].value], _snapshot(_work(1, 1)))
+    """Neither of the first commit nor of the second; the next run makes the same commit again."""
+    finished: list[PartitionCommit] = []
+    for work in (_work(1), _work(2)):
+        for step in ("before write", "before finish"):
+            _crash_at(fixture, step, work)
+            assert _visible(fixture) == _after(*finished)
+        with closing(fixture.source()) as source:
+            _own(source)
+            with closing(fixture.outlet(source)) as outlet:
+                assert outlet.load(0) == _after(*finished).snapshot
+                commit(outlet, [work])
+        finished.append(work)
+        assert _visible(fixture) == _after(*finished)
 
 
 def check_a_crash_after_finish_loses_nothing(fixture: ConnectorFixture) -> None:
-    """Readers and the next run see the whole commit."""
-    _crash_at(fixture, "after finish")
-    assert _visible(fixture) == ([_work(1, 1).assignments[0].value], _snapshot(_work(1, 1)))
+    """Readers and the next run see the whole commit, the first one and the second."""
+    _crash_at(fixture, "after finish", _work(1))
+    assert _visible(fixture) == _after(_work(1))
+    _crash_at(fixture, "after finish", _work(2))
+    assert _visible(fixture) == _after(_work(1), _work(2))
     with closing(fixture.source()) as source:
         _own(source)
         with closing(fixture.outlet(source)) as outlet:
-            assert outlet.load(0) == _snapshot(_work(1, 1))
+            assert outlet.load(0) == _after(_work(2)).snapshot
 
 
-def _crash_at(fixture: ConnectorFixture, step: str) -> None:
+def _crash_at(fixture: ConnectorFixture, step: str, work: PartitionCommit) -> None:
     def crash(reached: str, /) -> None:
         if reached == step:
             raise _Crash
@@ -360,7 +335,7 @@ def _crash_at(fixture: ConnectorFixture, step: str) -> None:
         _own(source)
         with closing(fixture.outlet(source)) as outlet:
             try:
-                commit(outlet, [_work(1, 1)], crash)
+                commit(outlet, [work], crash)
             except _Crash:
                 return
     raise AssertionError(f"no step is called '{step}'")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from streamduel.connector import Failpoint, Source, load_connector, no_failpoint
 from streamduel.testing import Broker, MemoryOutlet, MemorySource
 from streamduel.testing.connectors import CHECKS, ConfiguredConnector, ConnectorFixture
 from tests.broker.fixture import Broker as KafkaBroker
 from tests.broker.fixture import Topics
+from tests.contract.connectors.on_files import on_files
 
 
 class InMemory:
@@ -37,28 +39,21 @@ class InMemory:
     def archive(self) -> MemoryOutlet:
         return self._broker.outlet()
 
+    def log(self) -> Source:
+        return self._broker.source()
+
+    def dead_letters(self) -> list[bytes]:
+        return [message.value for message in self._broker.dead_letters]
+
 
 @pytest.fixture
 def on_memory() -> ConnectorFixture:
     return InMemory()
 
 
-@pytest.fixture
-def on_files(tmp_path: Path) -> ConnectorFixture:
-    log = tmp_path / "clicks.jsonl"
-    log.touch()
-
-    def append(values: Sequence[bytes]) -> None:
-        with log.open("ab") as file:
-            file.writelines(value + b"\n" for value in values)
-
-    return ConfiguredConnector(
-        load_connector("files"),
-        {"connector": "files", "path": log},
-        {"connector": "files", "path": tmp_path / "out"},
-        {"connector": "files", "path": tmp_path / "state"},
-        append,
-    )
+@pytest.fixture(name="on_files")
+def _on_files(tmp_path: Path) -> ConnectorFixture:
+    return on_files(load_connector("files"), tmp_path)
 
 
 @pytest.fixture
@@ -72,13 +67,27 @@ def on_confluent(kafka: KafkaBroker, topics: Topics) -> ConnectorFixture:
 
 
 def _on_kafka(kafka: KafkaBroker, topics: Topics, client: str) -> ConnectorFixture:
-    topic = topics(1)
+    topic, letters = topics(1), topics(1)
 
     def append(values: Sequence[bytes]) -> None:
         with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
             for value in values:
                 producer.send(topic, value, partition=0)
             producer.flush()
+
+    def dead_letters() -> list[bytes]:
+        consumer = KafkaConsumer(
+            bootstrap_servers=kafka.bootstrap_servers, isolation_level="read_committed"
+        )
+        with closing(consumer):
+            part, found = TopicPartition(letters, 0), []
+            consumer.assign([part])
+            consumer.seek_to_beginning(part)
+            end = consumer.end_offsets([part])[part]
+            while consumer.position(part) < end:
+                for records in consumer.poll(timeout_ms=50).values():
+                    found += [record.value for record in records]
+            return found
 
     shared = {
         "connector": "kafka",
@@ -88,9 +97,10 @@ def _on_kafka(kafka: KafkaBroker, topics: Topics, client: str) -> ConnectorFixtu
     return ConfiguredConnector(
         load_connector("kafka"),
         {**shared, "topic": topic, "group": topic, "session_timeout_ms": 6000},
-        {**shared, "assignments": topics(1, compacted=True), "dead_letters": topics(1)},
+        {**shared, "assignments": topics(1, compacted=True), "dead_letters": letters},
         {**shared, "topic": topics(1, compacted=True)},
         append,
+        dead_letters,
     )
 
 
