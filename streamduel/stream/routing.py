@@ -123,8 +123,8 @@ class Router:
         return Rejected(
             "wrong_partition",
             f"experiment '{name}' belongs into partition {home} (found in {self._partition}); "
-            f"the record's key must be the experiment's name, hashed as Kafka's default "
-            f"partitioner does.",
+            f"the record's key must be the experiment's name, and its producer's partitioner "
+            f"Kafka's default, murmur2.",
         )
 
     def ignore(self, verdict: Ignored) -> None:

@@ -250,7 +250,7 @@ def test_a_record_in_the_wrong_partition_names_the_right_one() -> None:
     assert letter["reason"] == "wrong_partition"
     assert letter["error"] == (
         "experiment 'search' belongs into partition 1 (found in 0); the record's key must be the "
-        "experiment's name, hashed as Kafka's default partitioner does."
+        "experiment's name, and its producer's partitioner Kafka's default, murmur2."
     )
 
 
