@@ -214,8 +214,8 @@ def _print_dead_letters(console: Console, report: Report) -> None:
     total = sum(dead_letters.values())
     named = sum(each.tallies["dead_letter"] for each in report.experiments.values())
     rest = total - named
-    name = "names" if rest == 1 else "name"
-    without = f", of which {rest:,} {name} no experiment that was configured" if rest else ""
+    are = "is" if rest == 1 else "are"
+    without = f", of which {rest:,} {are} counted for no experiment" if rest else ""
     console.print(f"dead letters: {total:,}{without}", highlight=False, soft_wrap=True)
     table = _table(["reason"], ["records"])
     for reason, count in dead_letters.items():

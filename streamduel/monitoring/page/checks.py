@@ -46,7 +46,7 @@ def checks(view: ExperimentView, figures: Figures, partition: int) -> list[Check
         _fair_interleaving(view),
         _assignments_followed(view),
         _clicks_joined(view),
-        _records_valid(view),
+        _records_valid(view, figures),
         _clients_capped(view),
         _clients_independent(view),
         _clocks_agree(figures, partition),
@@ -157,15 +157,21 @@ def _clicks_joined(view: ExperimentView) -> Check:
     )
 
 
-def _records_valid(view: ExperimentView) -> Check:
+def _records_valid(view: ExperimentView, figures: Figures) -> Check:
     dead_letters = view.tallies["dead_letter"]
     total = dead_letters + view.tallies["accepted"]
-    return _judged(
+    check = _judged(
         "Records are valid",
         f"{count(dead_letters)} of {count(total)} became dead letters",
         problem=dead_letters > TOLERATED * total,
         advice=". Each has its reason; the newest are below.",
     )
+    of_all = sum(sum(each.dead_letters.values()) for each in figures.partitions.values())
+    rest = of_all - sum(each.tallies["dead_letter"] for each in figures.experiments())
+    if not rest:
+        return check
+    more = f" Dead letters of this process that count for no experiment: {count(rest)}."
+    return check._replace(sentence=check.sentence + more)
 
 
 def _clients_capped(view: ExperimentView) -> Check:

@@ -84,6 +84,18 @@ def test_dead_letters_are_a_problem() -> None:
     assert watched.check("valid").sentence.startswith("2 of 3 became dead letters")
 
 
+def test_dead_letters_of_no_experiment_are_mentioned() -> None:
+    watched = Watched()
+    watched.fold(*duels("search", 0, "ltr", "bm25", "a"))
+    assert watched.check("valid").sentence == "0 of 1 became dead letters."
+    watched.fold(*duels("elsewhere", 0, "ltr", "bm25", "ab"))
+    assert watched.check("valid") == (
+        "Records are valid",
+        "ok",
+        "0 of 1 became dead letters. Dead letters of this process that count for no experiment: 2.",
+    )
+
+
 def test_unjoined_clicks_are_a_problem() -> None:
     watched = Watched()
     click = {"type": "click", "experiment": "search", "impression": "?", "rank": 0}
