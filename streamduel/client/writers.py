@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from streamduel.client.feeds import reason
-from streamduel.errors import ClientError
+from streamduel.errors import ClientError, shown
 from streamduel.record_rules import contradiction, misfit
 from streamduel.records import Click, Duel, Impression, Interleaving
 
@@ -128,7 +128,9 @@ def encode(record: Record) -> bytes:
     try:
         value = msgspec.json.encode(record)
         decoded = _decode(value)
-        problem = contradiction(decoded) or _winner_of_one(decoded) or _chances(record)
+        problem = (
+            _bytes(record) or contradiction(decoded) or _winner_of_one(decoded) or _chances(record)
+        )
     except msgspec.ValidationError as error:
         problem = misfit(msgspec.json.decode(value), str(error))
     except (UnicodeError, TypeError) as error:
@@ -139,6 +141,15 @@ def encode(record: Record) -> bytes:
         kind = type(record).__name__.lower()
         raise ClientError(f"this {kind} would be refused: {problem}")
     return value
+
+
+def _bytes(record: Record) -> str | None:
+    """Bytes are base64 in the JSON: another name, and a valid one."""
+    segments = record.segment.values() if isinstance(record.segment, dict) else ()
+    for value in (*msgspec.structs.astuple(record), *segments):
+        if isinstance(value, bytes):
+            return f"text must be of type str (found {shown(value)})."
+    return None
 
 
 def _winner_of_one(record: Record) -> str | None:

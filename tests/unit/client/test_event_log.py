@@ -2,7 +2,7 @@ import json
 import math
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +247,22 @@ def test_invalid_text_is_refused(log: EventLog, kept: Kept) -> None:
         log.click("\ud800", "i-1", rank=0)
     with pytest.raises(ClientError, match=r"this click would be refused: experiment must be"):
         log.click(None, "i-1", rank=0)  # type: ignore[arg-type]
+    assert logged(log, kept) == []
+
+
+def test_bytes_are_no_text(log: EventLog, kept: Kept) -> None:
+    name: Any = b"x"
+    attempts: list[Callable[[], object]] = [
+        lambda: log.impression("search", Draw(name, "y", 1), SHOWN),
+        lambda: log.duel("search", "y", name, "a"),
+        lambda: log.duel(name, "x", "y", "a"),
+        lambda: log.click("search", "i-1", rank=0, record_id=name),
+        lambda: log.click("search", name, rank=0),
+        lambda: log.click("search", "i-1", rank=0, segment={"device": name}),
+    ]
+    for attempt in attempts:
+        with pytest.raises(ClientError, match=r"refused: text must be of type str \(found b'x'\)"):
+            attempt()
     assert logged(log, kept) == []
 
 
