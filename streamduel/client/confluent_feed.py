@@ -154,6 +154,7 @@ class ConfluentFeed:
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise ClientError(f"there is no topic '{self._topic}'.") from None
             raise
+        self._noted = None  # brokers answer: what was noted before explains no later error
         new = described.partitions.keys() - self._partitions
         consumer.incremental_assign(
             [TopicPartition(self._topic, it, OFFSET_BEGINNING) for it in sorted(new)]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from streamduel.client import Assignments, confluent_feed
 from streamduel.client.confluent_feed import ConfluentFeed
@@ -65,9 +65,13 @@ class Polled:
         self.assigned: list[int] = []
         self.paused: list[int] = []
         self.partitions = {0: None, 1: None}
+        self.answers = 1_000
         self.closed = False
 
     def list_topics(self, topic: str, _seconds: float) -> Any:
+        if not self.answers:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "timed out"))
+        self.answers -= 1
         described = SimpleNamespace(error=None, partitions=self.partitions)
         return SimpleNamespace(topics={topic: described})
 
@@ -143,3 +147,24 @@ def test_new_partitions_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     following.poll()
     following.poll()
     assert polled.assigned == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("answers", "said"), [(0, "timed out (refused)"), (1, "timed out")])
+def test_an_error_names_no_reason_from_before_an_answer(
+    answers: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confluent_feed, "LOOK_SECONDS", 0.0)
+    polled = Polled()
+    polled.answers = answers
+
+    def opened(settings: dict[str, Any]) -> Polled:
+        settings["error_cb"](KafkaError(KafkaError._TRANSPORT, "refused"))
+        return polled
+
+    monkeypatch.setattr(confluent_feed, "Consumer", opened)
+    following = ConfluentFeed("nowhere:9092", TOPIC)
+    for _ in range(answers):
+        following.poll()
+    with pytest.raises(ClientError) as unanswered:
+        following.poll()
+    assert str(unanswered.value) == f"topic 'assignments' cannot be read: {said}."
