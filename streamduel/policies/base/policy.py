@@ -200,6 +200,7 @@ class Policy(Algorithm):
         """
         if type(limit) is not int or limit < 1:
             limit = integer("the largest number of duels to propose", limit, minimum=1)
+        limit = min(limit, MAX_DUELS)  # more cannot be observed
         t = self._counts.duels + 1
         if t > self._horizon:
             return np.array([self._pair(t)], dtype=np.int64), np.array([limit], dtype=np.int64)

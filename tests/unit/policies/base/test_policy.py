@@ -10,6 +10,7 @@ import pytest
 from streamduel import policies
 from streamduel.policies import Policy
 from streamduel.policies.base.parameter import Whole
+from streamduel.preference.counts import MAX_DUELS
 
 
 class Uniform(Policy):
@@ -71,6 +72,20 @@ def test_subclass_adds_parameters() -> None:
     assert list(Uniform.declared) == []
     assert list(Patient.declared) == ["rounds"]
     assert Patient(3, rounds=4).rounds == 4
+
+
+def test_no_more_duels_ahead_than_can_be_observed() -> None:
+    class Finished(Uniform):
+        name = "finished"
+
+        def _choose(self, t: int) -> tuple[int, int]:
+            return 2, 2
+
+        def _winner(self) -> int:
+            return 2
+
+    pairs, times = Finished(3).propose_ahead(2**63)
+    assert (pairs.tolist(), times.tolist()) == ([[2, 2]], [MAX_DUELS])
 
 
 def test_class_registered_by_import_only() -> None:
