@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,8 +15,8 @@ from streamduel.formats.reading import look_up
 from streamduel.record_rules import TYPES
 from streamduel.records import InputEvent
 
-RARE: Final = 0.01
-"""Share of the first rows below which a type of records does not tell whose log it is."""
+RARE: Final = 0.1
+"""Clicks for each duel or list below which clicks do not tell whose log it is."""
 
 DUELS: Final = frozenset({"duel", "duels", "interleaving"})
 JOINED: Final = frozenset({"impression", "click"})
@@ -26,7 +26,9 @@ JOINED: Final = frozenset({"impression", "click"})
 def are_own(rows: Sequence[dict[str, Any]], chosen: Chosen) -> bool:
     """Whether the rows are records of streamduel, and not of a log that names other types like it.
 
-    Most records of each type that is not rare must have the fields of streamduel.
+    Most records must have the fields of streamduel, also most of the duels and lists alone, and of
+    the clicks if they are not rare. Only those of a less frequent type may all be invalid, as those
+    of one faulty client are.
     """
     column = chosen.columns.get("type", "type")
     if not _typed(rows, column):
@@ -41,8 +43,13 @@ def are_own(rows: Sequence[dict[str, Any]], chosen: Chosen) -> bool:
         with contextlib.suppress(msgspec.MsgspecError, OverflowError, UnicodeError):
             msgspec.json.decode(msgspec.json.encode(named, enc_hook=str), type=InputEvent)
             own[of] += 1
-    return all(2 * own[of] >= count for of, count in known.items()
-               if of in TYPES and count >= RARE * len(rows))  # fmt: skip
+
+    def are_most(types: Collection[str]) -> bool:
+        return 2 * sum(own[of] for of in types) >= sum(known[of] for of in types)
+
+    lists = DUELS | {"impression"}
+    are_rare = known["click"] < RARE * sum(known[of] for of in lists)
+    return are_most(TYPES) and are_most(lists) and (are_rare or are_most(["click"]))
 
 
 def _typed(rows: Sequence[dict[str, Any]], column: str) -> bool:

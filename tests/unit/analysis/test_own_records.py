@@ -56,6 +56,29 @@ def events(column: str, of_click: str, by_name: bool, key: str = "request_id") -
     return rows
 
 
+def own_lists(lone: Row, key: str = "impression", rank: str = "rank") -> list[Row]:
+    """Lists and clicks as streamduel writes them, and some duels of a ranker with itself.
+
+    Args:
+        lone: the fields of these duels that are not as usual.
+        key: what clicks call the id of their list.
+        rank: and its rank.
+    """
+    rows: list[Row] = []
+    for number, row in enumerate(ROWS):
+        common = {"experiment": "search", "ts": row["ts"]}
+        shown = {name: row[name] for name in ("id", "a", "b", "teams")}
+        rows.append({"type": "impression", **shown, **common})
+        rows += [
+            {"type": "click", "id": f"c-{row['id']}", key: row["id"], rank: each, **common}
+            for each in row["clicks"]
+        ]
+        if number % 20 == 0:
+            duel = {"type": "duel", "id": f"d-{row['id']}", "a": "ltr", "b": "ltr", "winner": None}
+            rows.append({**duel, **common, **lone})
+    return rows
+
+
 @pytest.mark.parametrize("shape", DUELS)
 @pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
 def test_duels_are_read_like_those_of_other_programs(
@@ -97,3 +120,15 @@ def test_streamduels_own_records_are_read_strictly(tmp_path: Path) -> None:
     ]  # fmt: skip
     found = only(json_lines(tmp_path / "x.jsonl", rows))
     assert found.tallies["dead_letter"] == len(ROWS) / 4
+
+
+@pytest.mark.parametrize("fault", [{"winner": "none"}, {"id": 7}, {"a": None}], ids=str)
+def test_invalid_records_of_one_type_are_dead_letters(fault: Row, tmp_path: Path) -> None:
+    found = only(json_lines(tmp_path / "x.jsonl", own_lists(fault)))
+    check(found)
+    assert (found.tallies["dead_letter"], found.tallies["late"]) == (len(ROWS) / 20, 0)
+
+
+def test_clicks_of_another_program_tell_that_lists_are_not_streamduels(tmp_path: Path) -> None:
+    rows = own_lists({}, key="request_id", rank="position")
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
