@@ -248,7 +248,9 @@ def _flat_kind(there: set[str]) -> str:
     if {"clicks_a", "clicks_b"} <= there:
         cases.append("WHEN clicks_a IS NOT NULL AND clicks_b IS NOT NULL THEN 'interleaving'")
     if "winner" in there:
-        cases.append("WHEN a IS NOT NULL THEN 'duel'")
+        # Where clicks are on lists of their own, a list without a winner is no tie.
+        is_duel = "winner IS NOT NULL" if {"teams", "impression"} <= there else "a IS NOT NULL"
+        cases.append(f"WHEN {is_duel} THEN 'duel'")
     if "teams" in there:
         cases.append("WHEN teams IS NOT NULL THEN 'impression'")
     if "impression" in there:

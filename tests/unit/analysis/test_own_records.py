@@ -129,6 +129,13 @@ def test_invalid_records_of_one_type_are_dead_letters(fault: Row, tmp_path: Path
     assert (found.tallies["dead_letter"], found.tallies["late"]) == (len(ROWS) / 20, 0)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_lists_beside_duels_are_no_ties(suffix: str, tmp_path: Path) -> None:
+    found = only(written(tmp_path / f"x.{suffix}", own_lists({}), f"FORMAT {suffix}"))
+    check(found)
+    assert found.alone == len(ROWS) / 20
+
+
 def test_clicks_of_another_program_tell_that_lists_are_not_streamduels(tmp_path: Path) -> None:
     rows = own_lists({}, key="request_id", rank="position")
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
