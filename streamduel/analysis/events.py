@@ -286,12 +286,17 @@ def _problem(own: bool) -> str:
 
 
 def _segment(source: Source) -> str:
-    """One column as it is; several as an object by the names of the columns."""
+    """The column `segment` as it is; others as an object by their names."""
     table, columns = source.table, source.columns.segments
     if not columns:
         return "NULL::VARCHAR"
-    if source.kind == "own" and columns == ["segment"]:
-        return table.text("segment")
+    if len(columns) == 1 and segment_name(columns[0]) == "segment":
+        text = table.text(columns[0])
+        if table.is_json:
+            return text
+        # What DuckDB writes to CSV where other rows have objects.
+        is_quoted = f"starts_with({text}, '\"') AND json_valid({text})"
+        return f"CASE WHEN {is_quoted} THEN {text}::JSON ->> '$' ELSE {text} END"
     parts = ", ".join(f"{quoted(segment_name(column))}, {table.text(column)}" for column in columns)
     if len(columns) == 1:
         text = table.text(columns[0])

@@ -101,6 +101,8 @@ def _text_of(kind: str, value: str) -> str:
         return f"epoch_ms({value}::TIMESTAMPTZ)::VARCHAR"
     if kind in PLAIN or kind.startswith(("ENUM", "DECIMAL")):
         return f"{value}::VARCHAR"
+    if kind == "JSON":
+        return f"({value} ->> '$')"  # a string without quotes
     return f"to_json({value})::VARCHAR"
 
 

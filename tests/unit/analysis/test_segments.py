@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.wording import verdict
-from tests.unit.analysis.exports import Row, json_lines, lists, only
+from tests.unit.analysis.exports import Row, json_lines, lists, only, written
 
 
 def test_segments_that_disagree_are_told(tmp_path: Path) -> None:
@@ -42,14 +43,26 @@ def test_segments_of_several_kinds_and_of_objects(tmp_path: Path) -> None:
     assert "Segments" not in verdict(found)
 
 
-def test_a_plain_segment_belongs_to_every_kind_that_has_its_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["json", "csv", "parquet", "text.csv"])
+def test_a_plain_segment_belongs_to_every_kind_that_has_its_name(form: str, tmp_path: Path) -> None:
     segments = [{"device": "phone", "app": "phone"}, {"device": "tablet"}, "phone", "watch"]
     rows: list[Row] = [
         {"type": "duel", "experiment": "search", "id": f"d{n}", "a": "x", "b": "y", "winner": "a",
          "segment": segments[n % 4]}
         for n in range(40)
     ]  # fmt: skip
-    found = only(json_lines(tmp_path / "x.json", rows)).segments
+    if form == "text.csv":  # without the quotes that DuckDB writes around such strings
+        path = tmp_path / "x.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(rows[0])
+            for row in rows:
+                segment = row["segment"]
+                text = segment if isinstance(segment, str) else json.dumps(segment)
+                writer.writerow({**row, "segment": text}.values())
+    else:
+        path = written(tmp_path / f"x.{form}", rows, f"FORMAT {form}")
+    found = only(path).segments
     assert {kind: {name: each.duels for name, each in of_kind.items()} for kind, of_kind in
             found.items()} == {
         "device": {"phone": 20, "tablet": 10}, "app": {"phone": 20}, "segment": {"watch": 10},
