@@ -95,10 +95,8 @@ class Metrics(Observer):
             self._view([task])
 
     def reread(self, task: PartitionTask) -> None:
-        """The open impressions of a restored partition are known again."""
+        """A restored partition folds new records from now on."""
         self._end_restoring(task)
-        if not task.changed:  # otherwise it is committed next, and shown then
-            self._view([task])
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Remove all series of these partitions and of their experiments."""

@@ -228,7 +228,7 @@ class ExperimentView:
     def shows(self, experiment: Experiment) -> bool:
         """Whether the experiment has not changed since this view.
 
-        `open` also changes without a record while a restored partition re-reads the click log.
+        `open` also changes without a record if a restart finds that the click log has deleted some.
         """
         return self.version == experiment.version and self.open == experiment.open
 

@@ -66,13 +66,14 @@ class Experiment:
         outcomes: the number of records by outcome.
         duels: the duels by arm, pair and segment.
         impressions: statistics and examples of its impressions.
+        saved_open: `open` of the snapshot while a restart rebuilds it; None otherwise.
         timeline: what happened to the experiment.
     """
 
     __slots__ = (
         "_changes", "_context", "applied", "attribution", "begun", "buffer", "client_cap", "coder",
         "configured", "decisions", "duels", "gaps", "impressions", "name", "out_of_order",
-        "outcomes", "roster", "seed", "settings", "started_at", "timeline",
+        "outcomes", "roster", "saved_open", "seed", "settings", "started_at", "timeline",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +93,7 @@ class Experiment:
         self.seed, self.started_at = seed, started_at
         self.gaps: list[tuple[int, int]] = []
         self._changes = 0
+        self.saved_open: dict[str, int] | None = saved.get("open")
         most = settings.max_per_client
         self.client_cap = None if most is None else ClientCap(most, seed, context.client_duels)
         arms = saved.get("arms", settings.arms)
@@ -362,12 +364,13 @@ class Experiment:
     @property
     def version(self) -> int:
         """The number of changes of the hard state; equal numbers, equal states."""
-        return self.records + self._changes
+        pending = self.attribution.pending  # as rebuilt: `records` decreases if some were deleted
+        return self.outcomes.total + self.buffer.uncounted + pending + self._changes
 
     @property
     def records(self) -> int:
         """The number of records so far, whatever their outcome, pending clicks included."""
-        return self.outcomes.total + self.buffer.uncounted + self.attribution.pending
+        return self.outcomes.total + self.buffer.uncounted + self.open["clicks"]
 
     @property
     def tallies(self) -> dict[str, int]:
@@ -376,8 +379,9 @@ class Experiment:
 
     @property
     def open(self) -> dict[str, int]:
-        """The number of open impressions and of pending clicks."""
-        return {"impressions": len(self.attribution), "clicks": self.attribution.pending}
+        """The number of open impressions and of pending clicks, after the last record folded."""
+        rebuilt = {"impressions": len(self.attribution), "clicks": self.attribution.pending}
+        return rebuilt if self.saved_open is None else self.saved_open
 
     def state(self) -> dict[str, Any]:
         """The hard state as plain JSON values; `Experiment(…, state=…)` restores it exactly."""

@@ -274,4 +274,5 @@ class Recovery:
             experiment.attribution.reclose(0, clock.now, at_end=True)
             experiment.impressions.examples.resume(experiment.attribution.oldest)
             experiment.attribution.out_of_order = experiment.out_of_order
+            experiment.saved_open = None
         return reset

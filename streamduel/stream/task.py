@@ -157,6 +157,7 @@ class PartitionTask:
         if saved.ended_at is None:
             self._saved[saved.experiment] = experiment.version
         else:  # it is configured again; what was open is forgotten, even if no record came between
+            experiment.saved_open = dict.fromkeys(saved.state["open"], 0)
             gap = saved.ended_at, self.next_offset
             if gap not in experiment.gaps[-1:]:
                 experiment.gaps.append(gap)
@@ -209,6 +210,7 @@ class PartitionTask:
 
     def leave(self, name: str) -> Experiment:
         """Stop folding an experiment, which was removed from the configuration at this offset."""
+        self._end_recovery()
         self._context.timers.set(name, NEVER)
         self._valid.pop(name).leave()
         return self.experiments.pop(name)

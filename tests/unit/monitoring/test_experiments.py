@@ -148,26 +148,28 @@ def test_the_experiments_of_a_lost_partition_are_removed(service: Service) -> No
 
 def test_the_same_is_shown_after_a_restart(service: Service) -> None:
     metrics, configured = service.monitoring.observer, config({"search": ARMS}, decide_every=3)
-    values = [*duels("search", 0, "bm25", "ltr", "abbtb"), impression("i-1")]
+    values = [*duels("search", 0, "bm25", "ltr", "abbtb"), impression("i-1"), click("c-1", "?")]
     log = [Record(at, value, STREAM_TIME + at) for at, value in enumerate(values)]
     watched = task(configured)
     watched.fold(log)
     entries = watched.take_commit().entries
     metrics.committed([watched], 0.02)
     before = shown(service)
-    assert before["search"]["open"] == {"impressions": 1, "clicks": 0}
+    assert before["search"]["open"] == {"impressions": 1, "clicks": 1}
 
     metrics.lost([0])
     again = task(configured, entries=entries)
     metrics.restored(again)
-    assert shown(service)["search"]["assignment"] == before["search"]["assignment"]
-    assert again.resume_offset == 0, (
-        "open impressions are known once the click log has been read again"
-    )
+    assert shown(service) == before
+    assert again.resume_offset == 0, "what is open must be read again"
     again.fold(log)
+    metrics.reread(again)
+    assert shown(service) == before
     again.fold([Record(len(log), b"not of this experiment", STREAM_TIME)])
     commit(metrics, again)
     assert shown(service) == before
+    (view,) = metrics.figures.experiments()
+    assert not view.active, "it has had no record since"
 
 
 def test_it_is_followed_by_the_client(service: Service) -> None:

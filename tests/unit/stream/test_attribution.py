@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -308,6 +309,40 @@ def test_windows_close_by_number_of_records_when_time_does_not_advance() -> None
 
 def DUEL_OF(number: int) -> bytes:  # noqa: N802 - reads as a record
     return text(DUEL, id=f"d-{number}")
+
+
+def opened(partition: Partition) -> dict[str, tuple[dict[str, int], int]]:
+    """What is open, and the number of records."""
+    return {name: (it.open, it.records) for name, it in partition.task.experiments.items()}
+
+
+@pytest.mark.parametrize(
+    ("window_records", "closing", "expected"),
+    [
+        pytest.param(100, lambda stream: stream.tick(), (0, 0), id="by time"),
+        pytest.param(5, lambda stream: stream.fold(click(2, 1)), (0, 1), id="by number"),
+        pytest.param(100, lambda stream: stream.fold(click(2, 2)), (1, 1), id="not yet"),
+    ],
+)
+def test_a_restart_shows_what_is_open(
+    window_records: int, closing: Callable[[Stream], object], expected: tuple[int, int]
+) -> None:
+    stream = Stream(window_records)
+    stream.fold(impression(0, experiment="ads", a="x", b="y"))  # stays open: all is read again
+    stream.fold(impression(1), click(1, 1), *(DUEL_OF(number) for number in range(5)))
+    closing(stream)
+    impressions, clicks = expected
+    before = opened(stream.partition)
+    assert before["search"][0] == {"impressions": impressions, "clicks": clicks}
+    assert before["ads"][0] == {"impressions": 1, "clicks": 0}
+    settings_, number, home = stream.partition.made_of
+    begun = Partition(settings_, number, home, stream.partition.entries)
+    assert begun.task.resume_offset == 0
+    assert opened(begun) == before, "the click log has not been read again yet"
+    again = stream.partition.restarted()
+    assert opened(again) == before
+    again.fold_at(stream.now, b"not of an experiment")
+    assert opened(again) == before, "as rebuilt"
 
 
 def test_windows_without_timestamps_close_by_number_of_records() -> None:

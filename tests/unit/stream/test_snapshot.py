@@ -17,6 +17,9 @@ from streamduel.testing import Record
 from tests.unit.stream.folding import DUEL, Partition, config, text
 
 LOG = ClickLog("clicks", 2, lambda experiment: 0)
+IMPRESSION = text({"type": "impression", "id": "i-1", "experiment": "search", "a": "bm25",
+                   "b": "ltr-v1", "teams": ["a", "b"]})  # fmt: skip
+CLICK = {"type": "click", "id": "c-1", "experiment": "search", "impression": "i-1", "rank": 0}
 
 
 @pytest.fixture
@@ -95,6 +98,30 @@ def test_an_experiment_that_missed_no_record_was_removed_too(entries: dict[str, 
     restored.fold([Record(1, text(DUEL, id="2"), 1)])
     entry = json.loads(restored.take_commit().entries["experiment/search"])
     assert (entry["ended_at"], entry["gaps"]) == (None, [[1, 1]])
+
+
+def test_what_was_open_in_a_removed_experiment_is_not_shown_again() -> None:
+    partition = Partition()
+    partition.fold(IMPRESSION, text(CLICK, impression="later"))
+    assert partition.task.experiments["search"].open == {"impressions": 1, "clicks": 1}
+    other = config()
+    only = other.model_copy(update={"experiments": {"ads": other.experiments["ads"]}})
+    entries = Partition(only, entries=partition.entries).entries
+    again = PartitionTask(config(), LOG, 0, entries)
+    again.begin(0)
+    for records in ([], partition.log, [Record(2, b"not of an experiment", 2)]):
+        again.fold(records)
+        assert again.experiments["search"].open == {"impressions": 0, "clicks": 0}
+
+
+def test_a_record_after_a_deleted_pending_click_is_saved() -> None:
+    partition = Partition()
+    partition.fold(text(CLICK))
+    again = PartitionTask(config(), LOG, 0, partition.entries)
+    again.begin(1)
+    again.fold([Record(1, text(DUEL), 1)])
+    saved = json.loads(again.take_commit().entries["experiment/search"])["state"]
+    assert (saved["tallies"]["accepted"], saved["open"]["clicks"]) == (1, 0)
 
 
 def test_the_state_hash_does_not_depend_on_the_order_of_keys() -> None:
