@@ -56,9 +56,13 @@ def read_until(client: socket.socket, end: bytes) -> bytes:
 
 
 def reconnect(service: Service, number: int, stop: threading.Event) -> None:
-    """Keep that many slow connections open, and replace each that is closed."""
+    """Keep that many slow connections open, and replace one each millisecond.
+
+    Without a pause, this thread would open a hundred while that of the probe waits for the
+    interpreter between its connection and its request.
+    """
     clients: list[socket.socket] = []
-    while not stop.is_set():
+    while not stop.wait(0.001):
         clients.append(service.hang(b"GET /"))
         if len(clients) > number:
             clients.pop(0).close()
