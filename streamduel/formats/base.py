@@ -146,7 +146,7 @@ class FormatSettings(Section):
         by_rank = self.entries(found, "an array with an arm, or null, for each rank")
         if docs is not None and len(by_rank) != len(docs):
             raise found.misfit(f"an array with an arm, or null, for each of {len(docs)} documents")
-        return [None if entry.value is None else self.arm(entry) for entry in by_rank]
+        return [None if entry.value in (None, "") else self.arm(entry) for entry in by_rank]
 
 
 def pair_in(arms: Sequence[str | None]) -> tuple[str, str]:

@@ -149,7 +149,7 @@ class UbiSettings(FormatSettings):
         wanted = self.applications
         if wanted is not None and record.get("application") not in wanted:
             raise Ignored("another application")
-        if record.get("action_name") is not None:
+        if look_up(record, ["action_name"]).value is not None:
             return self._event(record, exported)
         return self._query(record)
 

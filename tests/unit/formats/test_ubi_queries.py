@@ -80,11 +80,17 @@ def test_documents_may_be_numbers() -> None:
         (["ltr-v1", "ltr-v1", "bm25"], ["b", "b", "a"]),
         (["b", "a", "a"], ["b", "a", "a"]),
         ({"d3": "bm25", "d1": "ltr-v1", "d9": "bm25"}, ["b", None, "a"]),
+        (["ltr-v1", "", "bm25"], ["b", None, "a"]),
+        ({"d3": "bm25", "d1": "ltr-v1", "d2": ""}, ["b", None, "a"]),
     ],
-    ids=["arms", "sides", "by document"],
+    ids=["arms", "sides", "by document", "an empty text", "an empty text by document"],
 )
 def test_teams_may_be_arms_or_sides_by_rank_or_by_document(teams: Any, sides: list[str]) -> None:
     assert only(BY_RECORD(text(QUERY, query_attributes__teams=teams))).teams == sides
+
+
+def test_a_query_may_have_an_empty_action() -> None:
+    assert BY_RECORD(text(QUERY, action_name="")) == BY_RECORD(text(QUERY))
 
 
 def test_an_arm_named_a_takes_precedence_over_the_side() -> None:
