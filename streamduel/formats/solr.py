@@ -144,7 +144,10 @@ class SolrSettings(FormatSettings):
         return reading.milliseconds(look_up(record, ["ts", "timestamp"]))
 
     def _documents(self, record: dict[str, Any]) -> list[Found]:
-        documents = self.entries(look_up(record, self.fields.docs), "an array of documents")
+        found = look_up(record, self.fields.docs)
+        if found.value is None:  # as in Solr's answer to a request that failed
+            return []
+        documents = self.entries(found, "an array of documents")
         for document in documents:
             if not isinstance(document.value, dict):
                 raise document.misfit("a document, a JSON object")

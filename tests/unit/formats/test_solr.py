@@ -138,6 +138,9 @@ def test_every_format_allows_control_records() -> None:
     ("record", "reason"),
     [
         (changed(RESPONSE, docs=[]), "response without documents"),
+        (changed(RESPONSE, docs=...), "response without documents"),
+        (changed(RESPONSE, docs=None), "response without documents"),
+        (changed(RESPONSE, docs=..., models=["ltr-v1"]), "response without documents"),
         (changed(RESPONSE, docs=[{"id": "d1"}, {"id": "d2"}]), "response without labels"),
         (changed(RESPONSE, experiment=None), "no experiment"),
         (changed(SOLR_CLICK, experiment=...), "no experiment"),
@@ -155,7 +158,7 @@ def test_records_without_a_duel_are_ignored(record: dict[str, Any], reason: str)
     [
         ({"docs": []}, "type must be 'response' or 'click' (found null)."),
         (changed(RESPONSE, query_id=...), "query_id must be a string or an integer (found null)."),
-        (changed(RESPONSE, docs=...), "docs must be an array of documents (found null)."),
+        (changed(RESPONSE, docs="d1"), "docs must be an array of documents (found 'd1')."),
         (changed(RESPONSE, docs=["d1"]), "docs[0] must be a document, a JSON object (found"
          " 'd1')."),
         (changed(RESPONSE, docs=[DOCS[0], {}]), "docs[1].id must be a document's id, a string of 1"
