@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from streamduel.errors import ConfigurationError, StreamduelError, shortened
 
@@ -23,6 +23,9 @@ MAX_ERROR: Final = 300
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is done, from 0 to 1."""
+
+
+T = TypeVar("T")
 
 
 def silent(_what: str, _share: float) -> None:
@@ -62,8 +65,8 @@ class Engine:
         try:
             if memory.lstrip().startswith("-"):  # no limit for DuckDB
                 raise ValueError
-            self.connection.execute("SET memory_limit = ?", [memory])
-        except (self._duckdb.Error, ValueError):
+            self.rows("SET memory_limit = ?", [memory])
+        except (StreamduelError, ValueError):
             raise ConfigurationError(
                 f"--memory must be an amount such as 2GB or 500MB (found {memory!r})."
             ) from None
@@ -90,7 +93,9 @@ class Engine:
             StreamduelError: DuckDB cannot run it.
         """
         try:
-            return self.connection.execute(sql, values).fetchall()
+            return self._waited(
+                self.connection, lambda: self.connection.execute(sql, values).fetchall()
+            )
         except self._duckdb.Error as error:
             raise self._readable(error) from error
 
@@ -102,8 +107,8 @@ class Engine:
         """
         with self.connection.cursor() as cursor:
             try:
-                cursor.execute(sql)
-                while batch := cursor.fetchmany(size):
+                self._waited(cursor, lambda: cursor.execute(sql))
+                while batch := self._waited(cursor, lambda: cursor.fetchmany(size)):
                     yield batch
             except self._duckdb.Error as error:
                 raise self._readable(error) from error
@@ -118,31 +123,45 @@ class Engine:
         Raises:
             StreamduelError: DuckDB cannot run it.
         """
+        try:
+            self._waited(self.connection, lambda: self.connection.execute(sql), what)
+        except self._duckdb.Error as error:
+            raise self._readable(error) from error
+
+    def _waited(self, connection: Any, work: Callable[[], T], what: str = "") -> T:
+        """The result of work in another thread, while this one shows progress, if it is named.
+
+        In the main thread DuckDB would notice signals late, and replace their exceptions.
+        """
+        results: list[T] = []
         failure: list[BaseException] = []
         # An event, because Ctrl-C in `Thread.join` makes Python take the thread for finished.
         finished = threading.Event()
 
-        def work() -> None:
+        def run() -> None:
             try:
-                self.connection.execute(sql)
+                results.append(work())
             except BaseException as error:
                 failure.append(error)
             finally:
                 finished.set()
 
-        self._progress(what, 0.0)
-        threading.Thread(target=work, name="duckdb", daemon=True).start()
+        if what:
+            self._progress(what, 0.0)
+        thread = threading.Thread(target=run, name="duckdb", daemon=True)
         try:
+            thread.start()
             while not finished.wait(POLL_SECONDS):
-                self._progress(what, max(0.0, self.connection.query_progress()) / 100)
+                if what:
+                    self._progress(what, max(0.0, connection.query_progress()) / 100)
         except BaseException:  # Ctrl-C, or another signal
-            self.connection.interrupt()
-            finished.wait()
+            while thread.is_alive():  # again, if its query had not begun
+                connection.interrupt()
+                finished.wait(POLL_SECONDS)
             raise
         if failure:
-            if isinstance(failure[0], self._duckdb.Error):
-                raise self._readable(failure[0]) from failure[0]
             raise failure[0]
+        return results[0]
 
     def keep(self, what: str, query: str) -> str:
         """Write the rows of a query, which are read several times, to a table; its name.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
@@ -27,6 +29,26 @@ def test_ctrl_c_ends_a_query_and_removes_the_temporary_folder() -> None:
 
     assert calls[0] == ("counting", 0.0)
     assert not engine.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [Engine.rows, lambda engine, sql: list(engine.batches(sql, 10_000))],
+    ids=["rows", "batches"],
+)
+def test_a_signal_ends_a_query_whose_progress_is_not_shown(
+    call: Callable[[Engine, str], object],
+) -> None:
+    def interrupt(text: str | None) -> str | None:
+        if text == "0":
+            signal.raise_signal(signal.SIGINT)
+        return text
+
+    with Engine() as engine:
+        engine.rows("SET threads = 1")  # no thread of DuckDB's own, only the one that waits
+        engine.define("interrupt", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            call(engine, "SELECT interrupt(i::VARCHAR) FROM range(100000) AS t(i)")
 
 
 def test_an_error_of_duckdb_is_one_short_sentence() -> None:
