@@ -270,6 +270,8 @@ def test_other_applications_are_ignored() -> None:
          " be a document's id, a string of 1 to 1024 characters or an integer (found null)."),
         (changed(QUERY, query_attributes__a=None), f"query_attributes.a must be {ARM} (found"
          " null)."),
+        (changed(QUERY, query_attributes__b=...), f"query_attributes.b must be {ARM} (found"
+         " null)."),
         (changed(QUERY, query_attributes__teams=["a"]), "query_attributes.teams must be an array"
          " with an arm, or null, for each of 3 documents (found an array of 1)."),
         (changed(QUERY, query_attributes__teams="ab"), "query_attributes.teams must be an array"
@@ -295,7 +297,7 @@ def test_other_applications_are_ignored() -> None:
          "event_attributes.object.object_id must be a document's id, a string of 1 to 1024"
          f" characters or an integer (found {'d' * 78!r}"[:-1] + "…)."),
     ],
-    ids=range(16),
+    ids=range(17),
 )  # fmt: skip
 def test_invalid_records_are_rejected(record: dict[str, Any], sentence: str) -> None:
     assert verdict(BY_RECORD, text(record)) == f"invalid_record: {sentence}"
