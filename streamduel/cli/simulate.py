@@ -295,6 +295,8 @@ def _print_interruption(results: Results, outputs: _Outputs) -> None:
     text = f"Interrupted with {total - missing:,} of {total:,} runs finished"
     if outputs.journal is None:
         text += "; with --json or --journal, finished runs would be kept."
+    elif missing == total:
+        text += "."
     else:
         text += f", kept in {outputs.journal}; the same command continues from there."
     say(err, text)

@@ -32,14 +32,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return loaded(folder / "r.json")
 
 
-def started(folder: Path, *more: str) -> subprocess.Popen[str]:
-    """A long simulation in the background, at least three of whose runs are finished."""
+def started(folder: Path, *more: str, runs: int = 3) -> subprocess.Popen[str]:
+    """A long simulation in the background, some of whose runs are finished."""
     process = subprocess.Popen(
         [*COMMAND, "--matrix", "arxiv.txt", *LONG, "--json", "r.json", *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
     )  # fmt: skip
     journal, deadline = folder / "r.json.journal", time.monotonic() + SECONDS
-    while not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
+    while not (journal.exists() and journal.read_bytes().count(b"\n") > runs):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -74,6 +74,13 @@ def test_ctrl_c_shows_finished_runs_and_the_same_command_continues(
     assert (tmp_path / "r.json.journal").exists()
     assert gone(process.pid)
     check_resumed(tmp_path, undisturbed)
+
+
+def test_without_a_finished_run_nothing_is_said_to_be_kept(matrix: Path, tmp_path: Path) -> None:
+    process = started(tmp_path, "--jobs", "1", "--horizon", "1e9", runs=0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, err) == (130, "Interrupted with 0 of 200 runs finished.\n")
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
