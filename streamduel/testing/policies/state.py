@@ -137,13 +137,16 @@ def _growth(tested: PolicyUnderTest) -> tuple[int, int, int]:
 def check_equal_seeds_give_equal_duels_in_another_process(tested: PolicyUnderTest) -> None:
     """Equal seeds give equal choices in another process, with another hash seed."""
     policy = tested.new()
-    there = in_another_process(f"policy '{policy.name}'", _course, policy)
-    assert there == _course(policy)
+    others, state_there = in_another_process(f"policy '{policy.name}'", _course, policy)
+    choices, state = _course(policy)
+    for number, (here, there) in enumerate(zip(choices, others, strict=True)):
+        assert here == there, f"choice {number}"  # pytest takes minutes to show thousands together
+    assert state == state_there
 
 
-def _course(policy: Policy) -> list[Any]:
-    """The duels of the policy, and its state after them."""
-    return [play(policy, 3_000), policy.state_dict()]
+def _course(policy: Policy) -> tuple[list[list[int]], dict[str, Any]]:
+    """What the policy chooses, and its state afterwards."""
+    return play(policy, 3_000), policy.state_dict()
 
 
 def check_different_seeds_give_different_duels(tested: PolicyUnderTest) -> None:

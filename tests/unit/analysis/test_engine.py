@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -31,6 +31,15 @@ def test_ctrl_c_ends_a_query_and_removes_the_temporary_folder() -> None:
     assert not engine.folder.exists()
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises an exception also where the tests are a shell's job in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(
     "call",
     [Engine.rows, lambda engine, sql: list(engine.batches(sql, 10_000))],
