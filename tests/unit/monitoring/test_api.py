@@ -117,6 +117,7 @@ def test_an_experiment_may_be_missing_because_its_partition_is(service: Service,
         assert answer.status_code == status
         page = service.get("/experiments/ads")
         assert page.status_code == status
+        assert ("No such experiment" in page.text) == (status == 404)
         sentence = str(answer.json()["error"])
         assert sentence[1:].rstrip(".") in html.unescape(page.text)
         return sentence
