@@ -21,11 +21,10 @@ POLL_SECONDS: Final = 0.1
 MAX_ERROR: Final = 300
 """Characters of an error of DuckDB that are shown; it may quote a whole line of the log."""
 
+_Result = TypeVar("_Result")
+
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is done, from 0 to 1."""
-
-
-T = TypeVar("T")
 
 
 def silent(_what: str, _share: float) -> None:
@@ -128,12 +127,12 @@ class Engine:
         except self._duckdb.Error as error:
             raise self._readable(error) from error
 
-    def _waited(self, connection: Any, work: Callable[[], T], what: str = "") -> T:
+    def _waited(self, connection: Any, work: Callable[[], _Result], what: str = "") -> _Result:
         """The result of work in another thread, while this one shows progress, if it is named.
 
         In the main thread DuckDB would notice signals late, and replace their exceptions.
         """
-        results: list[T] = []
+        results: list[_Result] = []
         failure: list[BaseException] = []
         # An event, because Ctrl-C in `Thread.join` makes Python take the thread for finished.
         finished = threading.Event()
