@@ -84,6 +84,12 @@ class Bits:
         return bit
 
 
+def test_the_last_place_has_a_team_if_both_sides_want_the_document() -> None:
+    # b has another document, but there is no room for it.
+    shown = [interleave([1], [1, 2], 1, Bits(coin)) for coin in (0, 1)]
+    assert shown == [([1], ["b"]), ([1], ["a"])]
+
+
 @examples
 @given(list_a=rankings, list_b=rankings, length=st.integers(1, 8))
 def test_each_rank_is_equally_often_of_either_team(
