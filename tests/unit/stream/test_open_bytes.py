@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from streamduel.config import Config
+from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.task import PartitionTask
 from streamduel.stream.team_patterns import MAX_PATTERN_RANKS
 from streamduel.testing import CRASH, END_OF_POLL, Broker, Record, run
@@ -150,6 +151,18 @@ def test_a_smaller_bound_credits_what_it_closes() -> None:
     again.fold([Record(100, impression(100, "search"), 1)])
     experiment = again.experiments["search"]
     assert len(experiment.attribution) + experiment.policy.duels + len(experiment.buffer) == 101
+
+
+def test_an_experiment_that_opens_often_takes_one_place() -> None:
+    memory, asked = OpenMemory(1000), []
+    for _ in range(3):
+        memory.watch("search", memory.take(600))
+
+    def oldest(name: str) -> None:
+        asked.append(name)
+
+    assert list(memory.overdue(oldest)) == []
+    assert asked == ["search"]
 
 
 def test_clients_of_silent_experiments_are_forgotten() -> None:
