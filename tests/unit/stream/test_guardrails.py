@@ -172,6 +172,18 @@ def test_duels_served_for_the_control_arm_are_counted_across_a_restart() -> None
     assert stream.served == {}
 
 
+@pytest.mark.parametrize("bulk", [False, True])
+def test_duels_of_the_control_arm_with_another_arm_are_not_served_for_it(bulk: bool) -> None:
+    stream = Stream({"control_arm": "bm25", "min_share": 0.1}, decide_every=1000)
+    duels = [
+        text(DUEL, id=f"{number}", a="bm25", b=("bm25", "ltr-v1", "ltr-v2")[number % 3])
+        for number in range(300)
+    ]
+    for records in [duels] if bulk else [[duel] for duel in duels]:
+        stream.fold(*records)
+    assert stream.served == {("bm25", "bm25"): 100}
+
+
 def test_guardrails_change_shares_not_quotas_of_a_batch() -> None:
     policy = {"name": "c2b", "horizon": 1000}
     [first] = Stream({"control_arm": "ltr-v2", "min_share": 0.25}, policy=policy).first

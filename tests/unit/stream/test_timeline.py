@@ -70,6 +70,12 @@ def test_control_actions_are_told_with_their_actor() -> None:
     ]
 
 
+def test_an_arm_that_begins_like_another_is_told_with_it() -> None:
+    partition = Partition()
+    partition.fold(control("add_arm", arm="dense", like="bm25"))
+    assert ("add_arm", "dense / like bm25", "alice") in told(partition)
+
+
 def test_champions_and_their_confidence_are_told() -> None:
     partition = Partition(config(search={"policy": {"name": "rucb"}, "decide_every": 10}))
     partition.fold(wins(1, "ltr-v2", "bm25", 30, 0), wins(2, "ltr-v2", "ltr-v1", 30, 0))
@@ -78,6 +84,28 @@ def test_champions_and_their_confidence_are_told() -> None:
     partition.fold(wins(3, "bm25", "ltr-v2", 900, 0), wins(4, "bm25", "ltr-v1", 900, 0))
     found = [(it.event, it.text, it.duels) for it in timeline(partition)]
     assert found[-2:] == [("champion", "bm25", 1860), ("confidence", "99% bm25", 1860)]
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "again"),
+    [
+        ("note", {"text": "trained again"}, False),
+        ("pause", {}, False),
+        ("add_arm", {"arm": "dense"}, True),
+        ("retire_arm", {"arm": "ltr-v1"}, True),
+        ("apply", {"settings": {"slate": 2}}, True),
+        ("reset", {}, True),
+    ],
+)
+def test_confidence_is_told_again_where_its_evidence_ends(
+    action: str, fields: dict[str, Any], again: bool
+) -> None:
+    partition = Partition(config(search={"policy": {"name": "rucb"}, "decide_every": 10}))
+    partition.fold(wins(1, "ltr-v2", "bm25", 30, 0), wins(2, "ltr-v2", "ltr-v1", 30, 0))
+    partition.fold(control(action, **fields), control("resume"))
+    for number, rival in enumerate(("bm25", "ltr-v1", "dense"), start=3):
+        partition.fold(wins(number, "ltr-v2", rival, 100, 0))  # refused of an unknown rival
+    assert told(partition).count(("confidence", "99% ltr-v2", None)) == 1 + again
 
 
 def test_the_end_of_exploration_is_told() -> None:
