@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamduel.formats import UbiSettings
-from streamduel.formats.reading import Found, compose, look_up, milliseconds, short
-from streamduel.records import MAX_TIME, Rejected
+from streamduel.formats.reading import (
+    Found,
+    compose,
+    document,
+    integer,
+    look_up,
+    milliseconds,
+    name,
+    short,
+)
+from streamduel.records import MAX_DOC, MAX_NAME, MAX_TIME, Rejected
 from tests.unit.formats.samples import TS, verdict
 
 TRANSLATE = UbiSettings(experiment="search").translate
@@ -47,6 +57,27 @@ def test_other_times_are_rejected(value: Any) -> None:
 
 def test_a_missing_time_is_allowed() -> None:
     assert milliseconds(Found("timestamp", None)) is None
+
+
+@pytest.mark.parametrize(("read", "most"), [(name, MAX_NAME), (document, MAX_DOC)])
+def test_names_and_documents_have_bounds(read: Callable[[Found], str], most: int) -> None:
+    for text in ("x", "x" * most):
+        assert read(Found("field", text)) == text
+    for wrong in ("", "x" * (most + 1), None, True, ["x"]):
+        with pytest.raises(Rejected, match=f"a string of 1 to {most} characters"):
+            read(Found("field", wrong))
+
+
+@pytest.mark.parametrize("value", [7, "7", 7.0, MAX_TIME, str(MAX_TIME)])
+def test_integers_are_read_from_the_least_on(value: Any) -> None:
+    assert integer(Found("field", value), 7) == int(value)
+    assert integer(Found("field", value), 0) == int(value)
+
+
+@pytest.mark.parametrize("value", [6, "6", 6.0, 7.5, -7, MAX_TIME + 1, True, None, "", "seven", []])
+def test_other_integers_are_rejected(value: Any) -> None:
+    with pytest.raises(Rejected, match="field must be an integer from 7 "):
+        integer(Found("field", value), 7)
 
 
 def test_fields_are_looked_up_by_path() -> None:
