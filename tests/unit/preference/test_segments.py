@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from streamduel.preference.arrays import Integers
-from streamduel.preference.segments import SegmentReport, judge_segments
+from streamduel.preference.segments import SegmentReport, judge_segments, leader_of
 from streamduel.preference.verdict import LEVEL, Verdict
 
 ARMS = ["bm25", "ltr", "dense"]
@@ -86,3 +87,16 @@ def test_equal_segments_disagree_by_chance_in_at_most_five_per_cent() -> None:
     assert wrong <= 0.05 * 400
     assert false_champions <= 0.05 * 400
     assert LEVEL == 0.95
+
+
+@pytest.mark.parametrize(
+    ("wins", "leader"),
+    [
+        ([[0, 3, 1], [2, 0, 6], [2, 1, 0]], 1),  # each beats one other; it won 8 and lost 4
+        ([[0, 2, 1], [1, 0, 2], [2, 1, 0]], 0),  # no difference: the first
+    ],
+)
+def test_of_arms_that_beat_equally_many_the_one_with_more_wins_leads(
+    wins: list[list[int]], leader: int
+) -> None:
+    assert leader_of(np.array(wins, dtype=np.float64)) == (leader, "copeland")
