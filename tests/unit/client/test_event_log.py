@@ -84,6 +84,13 @@ def test_an_impression_without_documents_and_epoch_but_with_chances(
     assert found.chances == [0.9, 0.2, None]
 
 
+def test_the_least_and_the_greatest_chance_are_logged(log: EventLog, kept: Kept) -> None:
+    chances: list[float | None] = [0.0, 1e-199, 1.0]
+    log.impression("search", PAIR, SHOWN._replace(chances=chances))
+    [found] = logged(log, kept)
+    assert found.chances == chances
+
+
 def test_documents_of_any_kind_are_logged_as_text(log: EventLog, kept: Kept) -> None:
     impression = log.impression("search", PAIR, Merged([7, 8], ["a", "b"]))
     assert impression is not None
