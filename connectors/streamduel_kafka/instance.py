@@ -47,21 +47,20 @@ class Instance:
 
     def _free_slot(self, purpose: str) -> int:
         digest = hashlib.sha256(purpose.encode()).hexdigest()[:16]
-        directory = Path(tempfile.gettempdir())
-        for slot in range(MAX_SLOTS):
-            try:
-                self._lock = _lock(directory / f"streamduel-{digest}-{slot}.lock")
-            except PermissionError:
-                continue  # another user's
-            except OSError as error:
-                log.warning(
-                    "lock file impossible", directory=str(directory), error=str(error),
-                    advice="this process is number 0 of its host; if the group has another one "
-                    "here, give each its own source.instance",
-                )  # fmt: skip
-                return 0
-            if self._lock is not None:
-                return slot
+        directory = None
+        try:
+            directory = tempfile.gettempdir()
+            for slot in range(MAX_SLOTS):
+                with contextlib.suppress(PermissionError):  # another user's
+                    self._lock = _lock(Path(directory, f"streamduel-{digest}-{slot}.lock"))
+                if self._lock is not None:
+                    return slot
+        except OSError as error:
+            log.warning(
+                "lock file impossible", directory=directory, error=str(error),
+                advice="this process is number 0 of its host; if the group has another one here, "
+                "give each its own source.instance",
+            )  # fmt: skip
         return 0
 
     def keep(self) -> None:

@@ -84,6 +84,20 @@ def test_without_lock_files_every_process_is_number_zero(
     assert logged[0]["directory"] == "/nowhere"
 
 
+def test_without_a_temporary_directory_every_process_is_number_zero(
+    monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
+) -> None:
+    """As in a container with a read-only root and no /tmp."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    with Instance(None, "x") as first, Instance(None, "x") as second:
+        assert first.name == second.name == "node-7.example-0"
+    assert [line["event"] for line in logged] == ["lock file impossible"] * 2
+    assert logged[0]["directory"] is None
+    assert "No usable temporary directory" in logged[0]["error"]
+    assert "source.instance" in logged[0]["advice"]
+
+
 def test_the_lock_of_another_user_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     lock = instance._lock
 
