@@ -46,8 +46,9 @@ ENV PATH=/opt/streamduel/bin:$PATH \
     STREAMDUEL_MONITORING__HOST=0.0.0.0
 
 EXPOSE 9400
+# Without the proxy that Docker may set in every container.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ.get('STREAMDUEL_MONITORING__PORT', '9400') + '/healthz', timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://127.0.0.1:' + os.environ.get('STREAMDUEL_MONITORING__PORT', '9400') + '/healthz', timeout=4)"]
 
 # Exec form, without a shell: SIGTERM reaches streamduel, which commits and exits.
 ENTRYPOINT ["streamduel"]

@@ -101,6 +101,9 @@ def test_every_volume_is_used() -> None:
 def test_health_checks() -> None:
     asked = {name for name in SERVICES if "test" in SERVICES[name].get("healthcheck", {})}
     assert asked == {"kafka", "prometheus", "grafana"}
+    for name in ("prometheus", "grafana"):
+        command = SERVICES[name]["healthcheck"]["test"]
+        assert "--proxy=off" in command, "Docker may set http_proxy in every container"
     assert SERVICES["users"]["healthcheck"] == {"disable": True}, (
         "the image's health check needs the monitoring port"
     )

@@ -6,9 +6,12 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tomllib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import pytest
@@ -91,6 +94,31 @@ def test_the_health_check_asks_for_liveness() -> None:
     compile(program, "HEALTHCHECK", "exec")
     assert "/healthz" in program, "a restart fixes neither a silent click log nor a lost partition"
     assert last("EXPOSE") in program
+
+
+@pytest.mark.parametrize(("answer", "status"), [(200, 0), (503, 1)])
+def test_the_health_check_asks_no_proxy(answer: int, status: int) -> None:
+    _, _, command = last("HEALTHCHECK").partition("CMD ")
+    _, *arguments = json.loads(command)
+
+    class Service(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(answer)
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
+        Thread(target=service.serve_forever).start()
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            env={
+                "STREAMDUEL_MONITORING__PORT": str(service.server_port),
+                "http_proxy": "http://127.0.0.1:9",
+            },
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        service.shutdown()
+    assert done.returncode == status, done.stderr
+    assert (f"HTTP Error {answer}" in done.stderr) == bool(status)
 
 
 def test_no_bytecode_and_no_buffered_output() -> None:
