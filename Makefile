@@ -28,7 +28,8 @@ BESIDE_PROGRAMS = -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count(
 BROKER_TOOLS = java:default-jre-headless mvn:maven
 PROGRAM_TOOLS = curl:curl promtool:prometheus chromium:chromium \
 	/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core
-IMAGE_TOOLS = buildah:buildah docker-compose:docker-compose mmdebstrap:mmdebstrap runc:runc
+IMAGE_TOOLS = buildah:buildah mmdebstrap:mmdebstrap runc:runc \
+	$(shell docker compose version >/dev/null 2>&1 || echo docker-compose:docker-compose)
 # Succeeds where packages can be installed.
 CAN_INSTALL = test "$$(id -u)" = 0 && command -v apt-get >/dev/null
 APT = DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,12 +31,38 @@ def mounted(name: str) -> list[tuple[str, str, str]]:
     return [(source, target, *(mode or ["rw"])) for source, target, *mode in volumes]
 
 
-def test_docker_compose_accepts_the_file() -> None:
-    program = shutil.which("docker-compose")
-    assert program, "docker-compose is missing; on Debian: apt-get install docker-compose"
+def docker_compose() -> list[str]:
+    """The command: the plugin of Docker, or the program, which Debian has."""
+    for command in (["docker", "compose"], ["docker-compose"]):
+        with suppress(FileNotFoundError):
+            done = subprocess.run([*command, "version"], capture_output=True, check=False)
+            if done.returncode == 0:
+                return command
+    pytest.fail("Docker Compose is missing; on Debian: apt-get install docker-compose")
+
+
+@pytest.mark.parametrize("command", [["docker", "compose"], ["docker-compose"]])
+def test_the_plugin_or_the_program_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    make = shutil.which("make")
+    assert make
+    program, *arguments = [*command, "version"]
+    (tmp_path / program).write_text(f'#!/bin/sh\ntest "$*" = "{" ".join(arguments)}"\n')
+    (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))  # without apt-get: nothing is installed
+    assert docker_compose() == command
     done = subprocess.run(
-        [program, "-f", str(FILE), "config", "--quiet"], capture_output=True, text=True, check=False
+        [make, "image-tools"], cwd=ROOT, capture_output=True, text=True, check=True
     )
+    assert "packages are missing: buildah mmdebstrap runc\n" in done.stderr
+
+
+def test_docker_compose_accepts_the_file() -> None:
+    done = subprocess.run(
+        [*docker_compose(), "-f", str(FILE), "config", "--quiet"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
