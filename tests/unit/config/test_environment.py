@@ -1,0 +1,111 @@
+"""Environment variables that override keys of the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from streamduel.config import LoadedConfig, load
+from tests.unit.config.configurations import GOOD, KAFKA, changed, written
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(GOOD))
+    return path
+
+
+def kafka(tmp_path: Path, environment: dict[str, str], **changes: Any) -> LoadedConfig:
+    path = tmp_path / "kafka.yaml"
+    path.write_text(written(changed(changes, KAFKA)))
+    return load(path, environment)
+
+
+def fields(settings: BaseModel) -> Any:
+    """A connector's settings, whose class is not known here."""
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "where", "found"),
+    [
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__SEED", "9", "experiments.search.seed", 9),
+        ("STREAMDUEL_Experiments__search__Seed", "9", "experiments.search.seed", 9),
+        ("STREAMDUEL_experiments__search__seed", "0x10", "experiments.search.seed", 16),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__TIES", "drop", "experiments.search.ties", "drop"),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS", "[a, b]", "experiments.search.arms", ["a", "b"]),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS", "[2026-01-01, b]", "experiments.search.arms",
+         ["2026-01-01", "b"]),
+        ("STREAMDUEL_EXPERIMENTS__ADS__ARMS", "[a, b]", "experiments.ads.arms", ["a", "b"]),
+        ("STREAMDUEL_EXPERIMENTS__ADS", "{arms: [a, b]}", "experiments.ads.arms", ["a", "b"]),
+        ("STREAMDUEL_DEDUPE__WINDOW_MS", "5", "dedupe.window_ms", 5),
+        ("STREAMDUEL_DEDUPE", "{window_ms: 5}", "dedupe.window_ms", 5),
+        ("STREAMDUEL_MONITORING__PORT", "0", "monitoring.port", 0),
+        ("STREAMDUEL_MONITORING__HOST", "0", "monitoring.host", "0"),
+    ],
+)  # fmt: skip
+def test_a_variable_overrides_a_key(
+    config: Path, variable: str, value: str, where: str, found: object
+) -> None:
+    part: Any = load(config, {variable: value}).config.model_dump()
+    for step in where.split("."):
+        part = part[step]
+    assert part == found
+
+
+def test_a_variable_finds_an_experiment_whose_name_has_capitals(tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written({**GOOD, "experiments": {"WebSearch": {"arms": ["a", "b"]}}}))
+    loaded = load(path, {"STREAMDUEL_EXPERIMENTS__WEBSEARCH__SEED": "9"}).config
+    assert {name: it.seed for name, it in loaded.experiments.items()} == {"WebSearch": 9}
+
+
+def test_a_policys_parameter_can_be_overridden(config: Path) -> None:
+    variable = "STREAMDUEL_EXPERIMENTS__SEARCH__POLICY__CONFIDENCE"
+    loaded = load(config, {variable: "0.7"}).config
+    assert loaded.experiments["search"].policy.parameters == {"confidence": 0.7}
+
+
+def test_monitoring_can_be_switched_off_and_moved(config: Path) -> None:
+    assert load(config, {"STREAMDUEL_MONITORING": "null"}).config.monitoring is None
+    moved = load(config, {"STREAMDUEL_MONITORING__PORT": "8080"}).config.monitoring
+    assert moved is not None
+    assert moved.port == 8080
+
+
+def test_variables_of_other_programs_are_ignored(config: Path) -> None:
+    others = {"STREAMDUEL_TEST_KAFKA": "x", "STREAMDUEL": "x", "SOURCE__PATH": "x", "HOME": "/"}
+    assert load(config, others).config == load(config, {}).config
+
+
+def test_the_processs_own_environment_is_the_default(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMDUEL_EXPERIMENTS__SEARCH__SEED", "9")
+    assert load(config).config.experiments["search"].seed == 9
+
+
+@pytest.mark.parametrize(
+    "password", ["007", "1e5", "yes", "null", "~", "[a]", "{a: b}", "a: b", "a #b", "0x1F", "*a"]
+)
+def test_a_password_from_the_environment_is_taken_literally(tmp_path: Path, password: str) -> None:
+    loaded = kafka(tmp_path, {"STREAMDUEL_SOURCE__SASL_PLAIN_PASSWORD": password})
+    for section in (loaded.source, loaded.sink, loaded.snapshots):
+        assert fields(section).sasl_plain_password.get_secret_value() == password
+
+
+def test_a_section_can_come_from_the_environment_alone(tmp_path: Path) -> None:
+    environment = {
+        "STREAMDUEL_SOURCE__TOPIC": "123",
+        "STREAMDUEL_SOURCE__CONNECTOR": "kafka",
+        "STREAMDUEL_SOURCE__GROUP": "g",
+        "STREAMDUEL_SOURCE__BOOTSTRAP_SERVERS": "one:9092,two:9092",
+    }
+    loaded = kafka(tmp_path, environment, source={}, snapshots={"connector": "kafka", "topic": "s"})
+    assert fields(loaded.source).topic == "123"
+    assert fields(loaded.source).bootstrap_servers == ["one:9092", "two:9092"]
+    assert fields(loaded.sink).bootstrap_servers == ["one:9092", "two:9092"]
