@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
+
+from pydantic import BaseModel
 
 from streamduel.config.document import Document, Location, parse_value
 from streamduel.config.model import SECTIONS, Config, settings_model
-from streamduel.config.shape import Shape, is_text
+from streamduel.config.shape import Schema, Shape, is_text
 from streamduel.connector import connector_names, load_connector
 from streamduel.errors import ConfigurationError, nearest
 
@@ -39,7 +42,7 @@ def _set(document: Document, parents: list[str], last: str, variable: str, text:
     mapping = document.values
     location: Location = ()
     for name in parents:
-        key = _existing(mapping, name)
+        key = _key(mapping, name, _schema(document.values, location))
         location = (*location, key)
         below = mapping.get(key)
         if isinstance(below, dict):
@@ -48,28 +51,40 @@ def _set(document: Document, parents: list[str], last: str, variable: str, text:
             mapping[key] = {}
             document.variables[location] = variable
         mapping = mapping[key]
-    key = _existing(mapping, last)
+    key = _key(mapping, last, _schema(document.values, location))
     location = (*location, key)
-    mapping[key] = text if _is_text(document.values, location) else parse_value(text)
+    # A password of digits stays text.
+    mapping[key] = text if is_text(_schema(document.values, location)) else parse_value(text)
     document.variables[location] = variable
 
 
-def _existing(mapping: dict[str, Any], name: str) -> str:
-    """The key of this name in any case; a key that does not exist is lower case."""
-    for key in mapping:
-        if isinstance(key, str) and key.lower() == name.lower():
-            return key
-    return name.lower()
+def _key(mapping: dict[str, Any], name: str, schema: Schema | None) -> str:
+    """The key of this name: the same one, or else one that differs in case.
+
+    A new key is lower case. Where the user chooses the keys, case has a meaning: a new one remains
+    as it is, unless it is all upper case, as names of variables often are.
+    """
+    same = [key for key in mapping if isinstance(key, str) and key.lower() == name.lower()]
+    if same:
+        return name if name in same else same[0]
+    chosen = isinstance((schema or {}).get("additionalProperties"), dict)
+    return name if chosen and not name.isupper() else name.lower()
 
 
-def _is_text(values: dict[str, Any], location: Location) -> bool:
-    """Whether a key holds text, so that a password of digits stays one."""
-    section, *rest = location
+def _schema(values: dict[str, Any], location: Location) -> Schema | None:
+    """What a key allows; None if that is unknown."""
+    section, rest = (str(location[0]) if location else "", location[1:])
     if section not in SECTIONS or not rest:
-        return is_text(Shape(Config).at(location))
-    if rest == ["connector"]:
-        return True
+        return _shape(Config).at(location)
+    if rest == ("connector",):
+        return {"type": "string"}
     name = values[section].get("connector")
     if name not in connector_names():
-        return False
-    return is_text(Shape(settings_model(str(section), load_connector(name))).at(rest))
+        return None
+    return _shape(settings_model(section, load_connector(name))).at(rest)
+
+
+@cache
+def _shape(model: type[BaseModel]) -> Shape:
+    """A model's shape, which takes some 10 ms to make."""
+    return Shape(model)

@@ -41,6 +41,7 @@ def fields(settings: BaseModel) -> Any:
         ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS", "[2026-01-01, b]", "experiments.search.arms",
          ["2026-01-01", "b"]),
         ("STREAMDUEL_EXPERIMENTS__ADS__ARMS", "[a, b]", "experiments.ads.arms", ["a", "b"]),
+        ("STREAMDUEL_EXPERIMENTS__Ads__ARMS", "[a, b]", "experiments.Ads.arms", ["a", "b"]),
         ("STREAMDUEL_EXPERIMENTS__ADS", "{arms: [a, b]}", "experiments.ads.arms", ["a", "b"]),
         ("STREAMDUEL_DEDUPE__WINDOW_MS", "5", "dedupe.window_ms", 5),
         ("STREAMDUEL_DEDUPE", "{window_ms: 5}", "dedupe.window_ms", 5),
@@ -57,11 +58,52 @@ def test_a_variable_overrides_a_key(
     assert part == found
 
 
-def test_a_variable_finds_an_experiment_whose_name_has_capitals(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "variable", "changed_name"),
+    [
+        (["WebSearch"], "WEBSEARCH", "WebSearch"),
+        (["WebSearch"], "webSearch", "WebSearch"),
+        (["Search", "search"], "search", "search"),
+        (["search", "Search"], "Search", "Search"),
+    ],
+)
+def test_a_variable_finds_an_experiment_in_any_case_and_first_in_its_own(
+    names: list[str], variable: str, changed_name: str, tmp_path: Path
+) -> None:
     path = tmp_path / "search.yaml"
-    path.write_text(written({**GOOD, "experiments": {"WebSearch": {"arms": ["a", "b"]}}}))
-    loaded = load(path, {"STREAMDUEL_EXPERIMENTS__WEBSEARCH__SEED": "9"}).config
-    assert {name: it.seed for name, it in loaded.experiments.items()} == {"WebSearch": 9}
+    path.write_text(
+        written({**GOOD, "experiments": {name: {"arms": ["a", "b"]} for name in names}})
+    )
+    loaded = load(path, {f"STREAMDUEL_EXPERIMENTS__{variable}__SEED": "9"}).config
+    seeds = {name: 9 if name == changed_name else 0 for name in names}
+    assert {name: it.seed for name, it in loaded.experiments.items()} == seeds
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "changes", "where", "found"),
+    [
+        ("CREDIT__WEIGHTS__addToCart", "3",
+         {"credit": {"name": "weighted", "weights": {"view": 1}}},
+         "credit.weights", {"view": 1, "addToCart": 3}),
+        ("CREDIT__WEIGHTS__BUY", "3", {"credit": {"name": "weighted"}},
+         "credit.weights", {"buy": 3}),
+        ("SEGMENTS__Device", "[Phone]", {}, "segments", {"Device": ["Phone"]}),
+        ("PRIOR__SCORES__Bm25", "0.5", {"arms": ["Bm25", "b"]}, "prior.scores", {"Bm25": 0.5}),
+        ("PRIOR__WINS__A__b", "2", {"arms": ["A", "b"], "prior": {"wins": {"A": {}}}},
+         "prior.wins", {"A": {"b": 2}}),
+        ("Policy__Confidence", "0.7", {}, "policy.confidence", 0.7),
+    ],
+)  # fmt: skip
+def test_a_new_name_keeps_its_case_where_names_are_chosen(
+    variable: str, value: str, changes: dict[str, Any], where: str, found: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({f"experiments.search.{k}": it for k, it in changes.items()})))
+    loaded = load(path, {f"STREAMDUEL_EXPERIMENTS__SEARCH__{variable}": value}).config
+    part: Any = loaded.experiments["search"].model_dump()
+    for step in where.split("."):
+        part = part[step]
+    assert part == found
 
 
 def test_a_policys_parameter_can_be_overridden(config: Path) -> None:
