@@ -13,8 +13,12 @@ from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import Schema, Shape, is_text
 from streamduel.connector import connector_names, load_connector
 from streamduel.errors import ConfigurationError, nearest
+from streamduel.formats import FORMATS
 
 PREFIX: Final = "STREAMDUEL_"
+
+FORMAT: Final[Location] = ("source", "format")
+"""The section that its name alone may stand for."""
 
 
 def override(document: Document, environment: Mapping[str, str]) -> None:
@@ -23,8 +27,7 @@ def override(document: Document, environment: Mapping[str, str]) -> None:
     Raises:
         ConfigurationError: a variable names an unknown section.
     """
-    # The connectors first: their settings define which values are text.
-    for variable in sorted(environment, key=lambda name: (not name.endswith("CONNECTOR"), name)):
+    for variable in sorted(environment, key=_order):
         if not variable.startswith(PREFIX):
             continue
         *parents, last = variable.removeprefix(PREFIX).split("__")
@@ -38,6 +41,12 @@ def override(document: Document, environment: Mapping[str, str]) -> None:
             )
 
 
+def _order(variable: str) -> tuple[int, bool, str]:
+    """Sections before their keys; of these first the ones that define which others are text."""
+    defines = variable.upper().endswith(("__CONNECTOR", "__FORMAT__NAME"))
+    return variable.count("__"), not defines, variable
+
+
 def _set(document: Document, parents: list[str], last: str, variable: str, text: str) -> None:
     mapping = document.values
     location: Location = ()
@@ -47,6 +56,8 @@ def _set(document: Document, parents: list[str], last: str, variable: str, text:
         below = mapping.get(key)
         if isinstance(below, dict):
             mapping[key] = dict(below)  # an alias elsewhere keeps its value
+        elif location == FORMAT and isinstance(below, str):
+            mapping[key] = {"name": below}
         else:
             mapping[key] = {}
             document.variables[location] = variable
@@ -78,6 +89,10 @@ def _schema(values: dict[str, Any], location: Location) -> Schema | None:
         return _shape(Config).at(location)
     if rest == ("connector",):
         return {"type": "string"}
+    if location[:2] == FORMAT:
+        form = values[section].get("format")
+        model = FORMATS.get(str(form.get("name") if isinstance(form, dict) else form))
+        return _shape(model).at(rest[1:]) if model else None
     name = values[section].get("connector")
     if name not in connector_names():
         return None

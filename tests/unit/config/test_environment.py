@@ -151,3 +151,33 @@ def test_a_section_can_come_from_the_environment_alone(tmp_path: Path) -> None:
     assert fields(loaded.source).topic == "123"
     assert fields(loaded.source).bootstrap_servers == ["one:9092", "two:9092"]
     assert fields(loaded.sink).bootstrap_servers == ["one:9092", "two:9092"]
+
+
+@pytest.mark.parametrize(
+    ("form", "variables", "found"),
+    [
+        ("ubi", {"EXPERIMENT": "search"}, {"name": "ubi", "experiment": "search"}),
+        ("ubi", {"NAME": "solr"}, {"name": "solr"}),
+        ({"name": "ubi"}, {"EXPERIMENT": "123"}, {"name": "ubi", "experiment": "123"}),
+        ({"name": "ubi"}, {"EXPERIMENT": "on"}, {"name": "ubi", "experiment": "on"}),
+        ({"name": "ubi"}, {"ARMS__Model1": "no"}, {"name": "ubi", "arms": {"Model1": "no"}}),
+        ({"name": "ubi"}, {"FIRST_ORDINAL": "1"}, {"name": "ubi", "first_ordinal": 1}),
+        (None, {"EXPERIMENT": "123", "NAME": "ubi"}, {"name": "ubi", "experiment": "123"}),
+    ],
+)
+def test_keys_of_a_format_can_be_overridden(
+    form: object, variables: dict[str, str], found: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "search.yaml"
+    others = {f"experiments.{name}": {"arms": ["a", "b"]} for name in ("123", "on")}
+    path.write_text(written(changed({"source.format": form, **others})))
+    environment = {f"STREAMDUEL_SOURCE__FORMAT__{name}": it for name, it in variables.items()}
+    assert load(path, environment).config.source["format"] == found
+
+
+def test_a_variable_of_a_key_overrides_one_of_its_section(config: Path) -> None:
+    environment = {
+        "STREAMDUEL_SOURCE": "{connector: kafka, path: clicks.jsonl}",
+        "STREAMDUEL_SOURCE__CONNECTOR": "files",
+    }
+    assert load(config, environment).config.source["connector"] == "files"
