@@ -48,28 +48,32 @@ def _order(variable: str) -> tuple[int, bool, str]:
 
 
 def _set(document: Document, parents: list[str], last: str, variable: str, text: str) -> None:
-    mapping = document.values
+    values = mapping = document.values
     location: Location = ()
+    schema = _schema(values, location)
     for name in parents:
-        key = _key(mapping, name, _schema(document.values, location))
+        key = _key(mapping, name, schema)
         location = (*location, key)
+        schema = _schema(values, location)
         below = mapping.get(key)
         if isinstance(below, dict):
             mapping[key] = dict(below)  # an alias elsewhere keeps its value
+        elif below is None and schema.get("nullable") and location in document.variables:
+            return  # a variable turns the section off, also where the image sets one of its keys
         elif location == FORMAT and isinstance(below, str):
             mapping[key] = {"name": below}
         else:
             mapping[key] = {}
             document.variables[location] = variable
         mapping = mapping[key]
-    key = _key(mapping, last, _schema(document.values, location))
+    key = _key(mapping, last, schema)
     location = (*location, key)
     # A password of digits stays text.
-    mapping[key] = text if is_text(_schema(document.values, location)) else parse_value(text)
+    mapping[key] = text if is_text(_schema(values, location)) else parse_value(text)
     document.variables[location] = variable
 
 
-def _key(mapping: dict[str, Any], name: str, schema: Schema | None) -> str:
+def _key(mapping: dict[str, Any], name: str, schema: Schema) -> str:
     """The key of this name: the same one, or else one that differs in case.
 
     A new key is lower case. Where the user chooses the keys, case has a meaning: a new one remains
@@ -78,25 +82,25 @@ def _key(mapping: dict[str, Any], name: str, schema: Schema | None) -> str:
     same = [key for key in mapping if isinstance(key, str) and key.lower() == name.lower()]
     if same:
         return name if name in same else same[0]
-    chosen = isinstance((schema or {}).get("additionalProperties"), dict)
+    chosen = isinstance(schema.get("additionalProperties"), dict)
     return name if chosen and not name.isupper() else name.lower()
 
 
-def _schema(values: dict[str, Any], location: Location) -> Schema | None:
-    """What a key allows; None if that is unknown."""
+def _schema(values: dict[str, Any], location: Location) -> Schema:
+    """What a key allows; empty if that is unknown."""
     section, rest = (str(location[0]) if location else "", location[1:])
     if section not in SECTIONS or not rest:
-        return _shape(Config).at(location)
+        return _shape(Config).at(location) or {}
     if rest == ("connector",):
         return {"type": "string"}
     if location[:2] == FORMAT:
         form = values[section].get("format")
         model = FORMATS.get(str(form.get("name") if isinstance(form, dict) else form))
-        return _shape(model).at(rest[1:]) if model else None
+        return (_shape(model).at(rest[1:]) if model else None) or {}
     name = values[section].get("connector")
     if name not in connector_names():
-        return None
-    return _shape(settings_model(section, load_connector(name))).at(rest)
+        return {}
+    return _shape(settings_model(section, load_connector(name))).at(rest) or {}
 
 
 @cache

@@ -119,6 +119,22 @@ def test_monitoring_can_be_switched_off_and_moved(config: Path) -> None:
     assert moved.port == 8080
 
 
+@pytest.mark.parametrize("name", ["MONITORING__HOST", "monitoring__port"])
+def test_a_section_that_a_variable_turns_off_stays_off(config: Path, name: str) -> None:
+    environment = {"STREAMDUEL_MONITORING": "null", f"STREAMDUEL_{name}": "0"}
+    assert load(config, environment).config.monitoring is None
+    del environment["STREAMDUEL_MONITORING"]  # the file's null does not count
+    assert load(config, environment).config.monitoring is not None
+
+
+def test_a_section_can_be_emptied_before_its_keys_are_set(tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({"experiments.search.policy": {"name": "rucb", "alpha": 1}})))
+    policy = "STREAMDUEL_EXPERIMENTS__SEARCH__POLICY"
+    loaded = load(path, {policy: "null", f"{policy}__NAME": "ccb"}).config
+    assert loaded.experiments["search"].policy.model_dump() == {"name": "ccb"}
+
+
 def test_variables_of_other_programs_are_ignored(config: Path) -> None:
     others = {"STREAMDUEL_TEST_KAFKA": "x", "STREAMDUEL": "x", "SOURCE__PATH": "x", "HOME": "/"}
     assert load(config, others).config == load(config, {}).config
