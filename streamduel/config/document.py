@@ -64,11 +64,19 @@ class Document:
     def place(self, location: Sequence[str | int]) -> str:
         """Where a value comes from: an environment variable, or a line of the file.
 
-        For a value that does not exist, it is the place of the innermost mapping that exists.
+        For a value that does not exist, it is the place of the innermost mapping that exists. For a
+        mapping, variables of its keys are named, too: keys may contradict one another.
         """
-        for length in range(len(location), 0, -1):
-            if variable := self.variables.get(tuple(location[:length])):
-                return f"environment variable {variable}"
+        place = tuple(location)
+        parents = [place[:length] for length in range(len(place), 0, -1)]
+        above = [self.variables[key] for key in parents if key in self.variables][:1]
+        below = [it for key, it in self.variables.items() if place and key[: len(place)] == place]
+        places = [] if above else [self._line(place)]
+        if names := dict.fromkeys(above + below):
+            places.append(f"environment variable{'s' * (len(names) > 1)} {', '.join(names)}")
+        return "; ".join(places)
+
+    def _line(self, location: Location) -> str:
         node, line = self._root, None
         for step in location:
             below = _below(node, step)

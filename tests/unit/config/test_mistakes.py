@@ -259,6 +259,31 @@ def test_a_mistake_in_a_section_from_the_environment_names_the_variable(tmp_path
     assert sentence.endswith("; environment variable STREAMDUEL_DEDUPE).")
 
 
+@pytest.mark.parametrize(
+    ("variables", "key", "place"),
+    [
+        ({"CREDIT__PROPENSITIES": "[1]"}, "credit",
+         "(HERE/search.yaml, line 14; environment variable {}CREDIT__PROPENSITIES)."),
+        ({"CREDIT": "{eta: 1}"}, "credit", "(environment variable {}CREDIT)."),
+        ({"CREDIT__ETA": "1", "CREDIT__NAME": "any_click", "SEED": "1"}, "credit",
+         "; environment variables {0}CREDIT__ETA, {0}CREDIT__NAME)."),
+        ({"POLICY__NAME": "ccb", "POLICY__ALPHA": "0"}, "policy.alpha",
+         " (environment variable {}POLICY__ALPHA)."),
+        ({"PRIOR__WINS__bm25": "{x: 1}", "POLICY__NAME": "top_two"}, "prior.wins",
+         "; environment variable {}PRIOR__WINS__bm25)."),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_mapping_names_the_variables_of_its_keys(
+    variables: dict[str, str], key: str, place: str, tmp_path: Path
+) -> None:
+    prefix = "STREAMDUEL_EXPERIMENTS__SEARCH__"
+    text = PLACES.replace("    policy:", "    credit: {name: click_count}\n    policy:")
+    environment = {prefix + name: value for name, value in variables.items()}
+    [sentence] = placed(tmp_path / "search.yaml", text, environment)
+    assert sentence.startswith(f"experiments.search.{key}")
+    assert sentence.endswith(place.format(prefix))
+
+
 def test_a_variable_changes_no_other_key_of_an_alias(tmp_path: Path) -> None:
     path = tmp_path / "search.yaml"
     path.write_text(PLACES.replace("  ads:\n    <<: *usual\n    ties: half", "  ads: *usual"))
