@@ -83,7 +83,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("experiment", "outcome"),
         "Records of the experiment by outcome. A duplicate's id was seen within the dedupe window; "
         "late and unjoined are clicks that found no impression in time. Dead letters are counted "
-        "by streamduel_dead_letters_total.",
+        "by streamduel_dead_letters_total, and capped records by streamduel_capped_total.",
         per_experiment_and(
             lambda view: [((outcome,), view.tallies[outcome]) for outcome in OUTCOMES]
         ),
