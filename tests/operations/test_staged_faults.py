@@ -29,8 +29,8 @@ from tests.prometheus.server import Prometheus, serving
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 FACTOR: Final = 45
-"""Three quarters of an hour, which the slowest alert takes, become a minute. The shortest range,
-of five minutes, then still has three scrapes."""
+"""Three quarters of an hour, which the slowest alert takes, become a minute. A range of
+five minutes then still has three scrapes."""
 
 PATIENCE: Final = 180.0
 """Until the last alert fires, that of the batch, after a minute on an idle machine."""

@@ -13,13 +13,17 @@ LEAST_FOR: Final = 6000
 """The shortest `for` in milliseconds, three scrapes of the tests: it tolerates a process that is
 slow for a moment, and such moments are not shortened."""
 
+LEAST_RANGE: Final = 4000
+"""The shortest range in milliseconds, two scrapes of the tests."""
+
 DURATION: Final = re.compile(r"\b(\d+)([smhd])\b")
 
 
 def scaled(rules: str, factor: float) -> str:
     """The same rules, with every range, every offset and every `for` divided by the factor.
 
-    A `for` does not come below `LEAST_FOR`. Numbers are left alone: a threshold is a threshold.
+    A `for` does not come below `LEAST_FOR`, a range or an offset not below `LEAST_RANGE`. Numbers
+    are left alone: a threshold is a threshold.
 
     >>> print(scaled('''
     ... groups:
@@ -41,7 +45,7 @@ def scaled(rules: str, factor: float) -> str:
     document: dict[str, Any] = yaml.safe_load(rules)
     for group in document["groups"]:
         for rule in group["rules"]:
-            for key, least in (("expr", 0), ("for", LEAST_FOR)):
+            for key, least in (("expr", LEAST_RANGE), ("for", LEAST_FOR)):
                 if key in rule:
                     rule[key] = _shorter(rule[key], factor, least)
     return yaml.safe_dump(document, sort_keys=False, width=1000).rstrip()
