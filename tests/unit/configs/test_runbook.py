@@ -47,3 +47,11 @@ def test_named_reasons_exist() -> None:
 def test_linked_pages_exist() -> None:
     for page in re.findall(r"\]\(([\w-]+\.md)", RUNBOOK.read_text()):
         assert (ROOT / "docs" / page).exists(), page
+
+
+def test_commands_skip_records_of_the_click_log_that_are_not_json() -> None:
+    blocks = re.findall(r"```console\n(.*?)```", RUNBOOK.read_text(), flags=re.DOTALL)
+    lines = [it for block in blocks for it in block.replace("\\\n", "").splitlines()]
+    parsed = [it for it in lines if "--topic clicks" in it and "| jq " in it]
+    assert parsed
+    assert [it for it in parsed if "jq -Rr 'fromjson? | " not in it] == []
