@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.prometheus.programs import program
+from tests.prometheus.programs import promtool
 from tests.prometheus.repository import PROMETHEUS, RULES, RUNBOOK, alerts
 
 TRIED = PROMETHEUS / "rules_test.yml"
 SEVERITIES = {"critical", "warning", "info"}
-
-
-def promtool(*arguments: str | Path) -> None:
-    done = subprocess.run(
-        [program("promtool"), *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_promtool_accepts_the_rules() -> None:

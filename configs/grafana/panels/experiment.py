@@ -220,7 +220,8 @@ def _rankers() -> list[Panel]:
 
 
 def _cost() -> list[Panel]:
-    duels = f"(sum(rate(streamduel_duels_total{{{OURS}}}[1h])) > 0)"  # no duels, no cost
+    # deriv, because rate divides by the whole hour, also where there are fewer samples.
+    duels = f"(sum(deriv(streamduel_duels_total{{{OURS}}}[1h])) > 0)"  # no duels, no cost
     estimate = f'streamduel_regret{{{KIND}, bound="estimate"}}'
     slope = f"sum by (kind) (deriv({estimate}[1h]))"
     return [
@@ -241,7 +242,8 @@ def _cost() -> list[Panel]:
             About(
                 "The cost of a thousand duels, in the last hour.",
                 "falls towards 0 as poor rankers disappear. It may fall below 0: new duels change "
-                "the estimate for old ones.",
+                "the estimate for old ones, and `retire-arm` takes the regret of a ranker away. "
+                "Within an hour of `reset` it says nothing.",
                 "if it rises again, a ranker or the users have changed: docs/policies.md#drift.",
             ),
             {"{{kind}}": f"1000 * {slope} / on () group_left () {duels}"},
