@@ -30,6 +30,14 @@ def test_regret_per_duel_is_right_in_the_first_hour_and_after_a_move(tmp_path: P
         answers(tmp_path, "Regret per 1,000 duels", series, f"{minutes}m", '{kind="strong"}', 200)
 
 
+def test_assignments_of_an_experiment_that_came_back_are_counted_once(tmp_path: Path) -> None:
+    series = {
+        f'streamduel_assignments_total{{{OURS}, instance="a"}}': "0+1x20 stale _x19 41+1x30",
+        f'streamduel_assignments_total{{{OURS}, instance="b"}}': "_x20 21+1x19 stale",
+    }
+    answers(tmp_path, "Assignments per hour", series, "1h", "{}", 60)
+
+
 def answers(
     folder: Path,
     panel: str,

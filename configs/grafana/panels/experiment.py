@@ -315,7 +315,8 @@ def _decisions() -> list[Panel]:
                 "some hundred per hour at first, then fewer.",
                 "at thousands per hour, increase `decide_every`.",
             ),
-            {"assignments": f"sum(increase(streamduel_assignments_total{{{OURS}}}[1h]))"},
+            # The increase of each process would count twice what another one did in between.
+            {"assignments": f"increase(max(streamduel_assignments_total{{{OURS}}})[1h:])"},
             unit="short",
             width=QUARTER,
         ),
