@@ -118,7 +118,7 @@ def has_number(series: Series) -> bool:
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_panels_of_an_experiment_have_data(prometheus: Prometheus, experiment: str) -> None:
-    chosen = {"experiment": experiment, "arm": ".*", "kind": "strong"}
+    chosen = {"job": "streamduel", "experiment": experiment, "arm": ".*", "kind": "strong"}
     answered = asked(prometheus, "experiment", chosen)
     empty = {(experiment, panel) for panel, there in answered.items() if not there}
     assert empty == {each for each in NO_DATA_BECAUSE if each[0] == experiment}
@@ -131,7 +131,7 @@ def test_panels_of_the_service_have_data(prometheus: Prometheus) -> None:
 
 def test_the_panel_of_the_champion_names_one_of_the_rankers(prometheus: Prometheus) -> None:
     (query,) = (it for it in queries("experiment") if it.panel == "Champion")
-    chosen = {"experiment": "search"}
+    chosen = {"job": "streamduel", "experiment": "search"}
     (champion,) = prometheus.query(substituted(query.expression, chosen))
     assert champion.labels["arm"] == "ltr-v2"  # wins 80 % of some hundred duels
 
@@ -150,6 +150,7 @@ def test_variables_have_values(prometheus: Prometheus, name: str) -> None:
         offered
         == {
             "experiment": {
+                "job": ["streamduel"],
                 "experiment": ["search", "shop"],
                 "arm": ["bm25", "dense", "tfidf"],
                 "kind": ["condorcet", "copeland", "strong", "weak"],

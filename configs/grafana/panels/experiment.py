@@ -22,18 +22,20 @@ from configs.grafana.panel_kinds import (
 )
 from configs.grafana.panels import ranker_services
 
-OURS: Final = 'experiment="$experiment"'
-ARMS: Final = 'experiment="$experiment", arm=~"$arm"'
-KIND: Final = 'experiment="$experiment", kind="$kind"'
+OURS: Final = 'job="$job", experiment="$experiment"'
+ARMS: Final = f'{OURS}, arm=~"$arm"'
+KIND: Final = f'{OURS}, kind="$kind"'
 
 
 def variables() -> Sequence[Builder[models.VariableModel]]:
     """The choices at the top."""
+    in_job = 'streamduel_champion{job="$job"}'
     ours = "streamduel_champion{" + OURS + "}"
     regret = "streamduel_regret{" + OURS + "}"
     return [
         data_source(),
-        variable("experiment", "Experiment", "label_values(streamduel_champion, experiment)"),
+        variable("job", "Job", "label_values(streamduel_champion, job)"),
+        variable("experiment", "Experiment", f"label_values({in_job}, experiment)"),
         variable("arm", "Rankers", f"label_values({ours}, arm)", many=True),
         variable("kind", "Regret", f"label_values({regret}, kind)"),
     ]

@@ -133,7 +133,10 @@ def test_every_metric_of_an_experiment_is_on_a_dashboard() -> None:
 
 @pytest.mark.parametrize(
     ("name", "demanded"),
-    [("experiment", 'experiment="$experiment"'), ("service", 'instance=~"$instance"')],
+    [
+        ("experiment", 'job="$job", experiment="$experiment"'),
+        ("service", 'job=~"$job", instance=~"$instance"'),
+    ],
 )
 def test_queries_use_the_chosen_values(name: str, demanded: str) -> None:
     for panel in panels(name):
