@@ -233,7 +233,8 @@ def _input() -> list[Panel]:
         outcomes(
             OURS,
             "Records of all experiments",
-            "if there are none, producers have stopped, or the click log is unreachable.",
+            "if there are none, producers have stopped, the click log is unreachable, or records "
+            "name no configured experiment: see `Dead letters, by reason`.",
             "StreamduelNoRecords",
         ),
         chart(

@@ -87,6 +87,12 @@ def test_regret_per_duel_may_be_negative_and_is_absent_without_duels() -> None:
     assert re.search(r"/ on \(\) group_left \(\) \(sum\(.+\) > 0\)$", expression)
 
 
+def test_dead_letters_of_no_experiment_are_on_the_panel_that_is_named_for_them() -> None:
+    title = "Records per second, by outcome"
+    (panel,) = (it for it in panels("service") if it["title"] == title)
+    assert "no configured experiment: see `Dead letters, by reason`" in panel["description"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_titles_are_unique(name: str) -> None:
     titles = [panel["title"] for panel in panels(name)]
