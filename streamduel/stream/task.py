@@ -154,14 +154,14 @@ class PartitionTask:
         experiment = self.experiments[saved.experiment] = self._restored(saved, recovery)
         experiment.configured = settings
         experiment.set_timer()
-        if saved.ended_at is None:
-            self._saved[saved.experiment] = experiment.version
-        else:  # it is configured again; what was open is forgotten, even if no record came between
+        if saved.ended_at is not None:  # it is configured again; what was open is forgotten
             experiment.saved_open = dict.fromkeys(saved.state["open"], 0)
             gap = saved.ended_at, self.next_offset
             if gap not in experiment.gaps[-1:]:
                 experiment.gaps.append(gap)
                 recovery.leave_out(experiment, *gap)
+            self._entries.put(snapshot.experiment_entry(experiment))
+        self._saved[saved.experiment] = experiment.version
 
     def _restored(self, saved: ExperimentEntry, recovery: Recovery) -> Experiment:
         """An experiment whose records are re-read as what they were: valid, but for gaps.

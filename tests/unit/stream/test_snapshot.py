@@ -109,9 +109,17 @@ def test_what_was_open_in_a_removed_experiment_is_not_shown_again() -> None:
     entries = Partition(only, entries=partition.entries).entries
     again = PartitionTask(config(), LOG, 0, entries)
     again.begin(0)
+    assert again.changed, "it is saved even if no record follows"
+    saved = again.take_commit().entries
+    assert not again.changed
     for records in ([], partition.log, [Record(2, b"not of an experiment", 2)]):
         again.fold(records)
         assert again.experiments["search"].open == {"impressions": 0, "clicks": 0}
+    last = again.take_commit().entries
+    assert last.get("experiment/search", saved["experiment/search"]) == saved["experiment/search"]
+    restored = PartitionTask(config(), LOG, 0, {**entries, **saved})
+    assert not restored.changed
+    assert restored.experiments["search"].open == {"impressions": 0, "clicks": 0}
 
 
 def test_a_record_after_a_deleted_pending_click_is_saved() -> None:
