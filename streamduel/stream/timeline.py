@@ -123,7 +123,8 @@ class Timeline:
             state.level = 0.0
             state.check_at = min(state.check_at, policy.duels)
             self._add(Moment(now, policy.duels, "champion", plan.champion))
-        if plan.status != before.status and "paused" not in (plan.status, before.status):
+        was = before.status if before.status != "paused" else self._status_before_pause()
+        if plan.status not in (was, "paused"):
             event: Event = "finished" if plan.status == "finished" else "running"
             self._add(Moment(now, policy.duels, event, plan.champion))
             state.check_at = min(state.check_at, policy.duels)  # the confidence with which it ended
@@ -139,6 +140,11 @@ class Timeline:
                 if text not in state.alarms:
                     self._add(Moment(now, policy.duels, "alarm", text))
             state.alarms = wrong
+
+    def _status_before_pause(self) -> Event:
+        """The status that was told last: exploration may end, or go on, when a pause ends."""
+        told = (it.event for it in reversed(self._state.moments))
+        return next((event for event in told if event in {"finished", "running"}), "running")
 
     def _add(self, moment: Moment) -> None:
         moments = self._state.moments

@@ -116,6 +116,45 @@ def test_the_end_of_exploration_is_told() -> None:
     assert events.index("finished") < events.index("apply") < events.index("running")
 
 
+HIGHER = control("apply", settings={"stop": {"confidence": 0.9999999999}})
+SURE = wins(1, "ltr-v2", "bm25", 50, 0), wins(2, "ltr-v2", "ltr-v1", 50, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param(
+            [control("pause"), *SURE, control("resume")],
+            ["pause", "resume", "finished"],
+            id="ends",
+        ),
+        pytest.param(
+            [*SURE, control("pause"), HIGHER, control("resume")],
+            ["finished", "pause", "apply", "resume", "running"],
+            id="goes on",
+        ),
+        pytest.param(
+            [*SURE, control("pause"), control("resume")],
+            ["finished", "pause", "resume"],
+            id="had ended",
+        ),
+        pytest.param(
+            [*SURE, HIGHER, control("pause"), control("resume")],
+            ["finished", "apply", "running", "pause", "resume"],
+            id="had gone on",
+        ),
+        pytest.param([control("pause"), control("resume")], ["pause", "resume"], id="begins"),
+    ],
+)
+def test_what_happens_when_a_pause_ends_is_told(values: list[bytes], expected: list[str]) -> None:
+    partition = Partition()
+    partition.fold(*values)
+    partition = partition.restarted()
+    partition.fold(text(DUEL, id="next"))
+    others = {"started", "champion", "confidence"}
+    assert [it.event for it in timeline(partition) if it.event not in others] == expected
+
+
 def test_the_confidence_with_which_exploration_ended_is_told() -> None:
     """Later duels may lower the confidence that is shown, and it is checked every 5 % only."""
     partition = Partition()
