@@ -27,6 +27,9 @@ duels, and they must not replace control actions."""
 LEVELS: Final = (0.9, 0.95, 0.99)
 """Confidences whose first crossing by a champion is a moment."""
 
+_CLAIM: Final = frozenset({"arms", "policy"})
+"""Settings that change of what a champion is confident; the others leave the evidence as it is."""
+
 _CHECK_AGAIN: Final = 20
 """After n duels, confidence is computed again n/20 duels later."""
 
@@ -96,7 +99,9 @@ class Timeline:
         parts = [", ".join(sorted(it)) if isinstance(it, dict) else str(it) for it in fields]
         self._add(Moment(now, duels, control.action, " / ".join(parts) or None, control.actor))
         if control.action in {"reset", "add_arm", "retire_arm", "apply"}:
-            self._state.level, self._state.check_at = 0.0, 0
+            self._state.check_at = 0
+            if control.action != "apply" or not _CLAIM.isdisjoint(control.settings or ()):
+                self._state.level = 0.0
 
     def decided(
         self,

@@ -92,12 +92,9 @@ def test_champions_and_their_confidence_are_told() -> None:
         ("note", {"text": "trained again"}, False),
         ("pause", {}, False),
         ("add_arm", {"arm": "dense"}, True),
-        ("retire_arm", {"arm": "ltr-v1"}, True),
-        ("apply", {"settings": {"slate": 2}}, True),
-        ("reset", {}, True),
     ],
 )
-def test_confidence_is_told_again_where_its_evidence_ends(
+def test_a_confidence_is_told_again_with_another_rival(
     action: str, fields: dict[str, Any], again: bool
 ) -> None:
     partition = Partition(config(search={"policy": {"name": "rucb"}, "decide_every": 10}))
@@ -106,6 +103,32 @@ def test_confidence_is_told_again_where_its_evidence_ends(
     for number, rival in enumerate(("bm25", "ltr-v1", "dense"), start=3):
         partition.fold(wins(number, "ltr-v2", rival, 100, 0))  # refused of an unknown rival
     assert told(partition).count(("confidence", "99% ltr-v2", None)) == 1 + again
+
+
+@pytest.mark.parametrize(
+    ("action", "again"),
+    [
+        *((control("apply", settings=settings), again) for settings, again in [
+            ({"slate": 3}, False),
+            ({"decide_every": 20}, False),
+            ({"stop": {"confidence": 0.9999999999}}, False),
+            ({"ties": "drop"}, False),
+            ({"credit": {"name": "first_click"}}, False),
+            ({"prior": {"scores": {"bm25": 1, "ltr-v1": 1, "ltr-v2": 2}}}, False),
+            ({"arms": ["bm25", "ltr-v2"]}, True),
+            ({"policy": {"name": "double_thompson"}}, True),
+        ]),
+        (control("retire_arm", arm="bm25"), True),
+        (control("reset"), True),
+    ],
+)  # fmt: skip
+def test_a_confidence_is_told_again_only_of_another_claim(action: bytes, again: bool) -> None:
+    partition = Partition()
+    one, other = ("ltr-v2", "ltr-v1", 40, 0), ("ltr-v2", "bm25", 40, 0)
+    assert letters(partition.fold(wins(1, *one), wins(2, *other), action)) == []
+    partition.fold(wins(3, *one), wins(4, *other))
+    found = [it.text for it in timeline(partition) if it.event == "confidence"]
+    assert found == ["99% ltr-v2"] * (1 + again)
 
 
 def test_the_end_of_exploration_is_told() -> None:
