@@ -57,7 +57,7 @@ class Document:
         if not isinstance(values, dict):
             raise ConfigurationError(
                 f"the configuration {path} must be a mapping with source, sink, snapshots and "
-                f"experiments (found {shown(values)})."
+                f"experiments (found {kind_shown(values)})."
             )
         self.values = values
 
@@ -97,13 +97,31 @@ def _below(node: yaml.Node | None, step: str | int) -> tuple[int, yaml.Node] | N
     return None
 
 
+def kind_shown(value: object) -> str:
+    """A found value in whose text there may be a password, so that no text is repeated.
+
+    >>> kind_shown("{sasl_plain_password: s3cret"), kind_shown("sasl_plain_password=s3cret")
+    ('text that is not valid YAML', 'text')
+    >>> kind_shown(None), kind_shown([1, 2])
+    ('nothing', 'a list of 2')
+    """
+    if not isinstance(value, str):
+        return shown(value)
+    return "text" if _is_yaml(value) else "text that is not valid YAML"
+
+
 def parse_value(text: str) -> Any:
     """The value of an environment variable: a YAML value, or the text itself."""
-    try:
-        value, _ = _parse(text, "")
-    except (yaml.YAMLError, ConfigurationError, RecursionError):
-        return text
+    value = _parse(text, "")[0] if _is_yaml(text) else text
     return value if isinstance(value, bool | int | float | list | dict | None) else text
+
+
+def _is_yaml(text: str) -> bool:
+    try:
+        _parse(text, "")
+    except (yaml.YAMLError, ConfigurationError, RecursionError):
+        return False
+    return True
 
 
 def _parse(text: str, name: str) -> tuple[Any, yaml.Node | None]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from streamduel.config.document import Location
+from streamduel.config.document import Location, kind_shown
 from streamduel.config.shape import Schema, Shape, allowed, is_secret, is_text
 from streamduel.errors import escaped, nearest, shown
 
@@ -128,7 +128,10 @@ def _sentence(
     schema = shape.at(location)
     if kind == "extra_forbidden":
         keys = _keys(shape, location, others)
-        hint = nearest(str(location[-1]), keys) or "."
+        # Behind a colon without a space, or an equals sign, there may be a password.
+        name, *rest = re.split("[:=]", str(location[-1]), maxsplit=1)
+        where = dotted((*prefix, *location[:-1], f"{name}…" if rest else name))
+        hint = nearest(name, keys) or "."
         return f"unknown key '{where}'{hint} Allowed there: {', '.join(keys)}."
     if kind == "value_error":
         text = str(found["ctx"]["error"])
@@ -138,8 +141,13 @@ def _sentence(
     if kind == "missing":
         description = schema.get("description", "").split("\n")[0].rstrip(".") if schema else ""
         return f"{where} is missing: {description[:1].lower()}{description[1:] or wanted}."
-    repeated = "a secret" if is_secret(schema) else shown(value)
-    return f"{where} must be {wanted} (found {repeated}){_hint(schema or {}, value)}"
+    return f"{where} must be {wanted} (found {_found(schema, value)}){_hint(schema or {}, value)}"
+
+
+def _found(schema: Schema | None, value: Any) -> str:
+    if not is_secret(schema):
+        return shown(value)
+    return kind_shown(value) if (schema or {}).get("type") == "object" else "a secret"
 
 
 def _hint(schema: Schema, value: Any) -> str:

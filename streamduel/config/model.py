@@ -166,12 +166,16 @@ class SparkSettings(Section):
     )
 
 
+ConnectorSection = Annotated[dict[str, Any], Field(json_schema_extra={"writeOnly": True})]
+"""A mapping that may contain a password: no error repeats the text that is in its place."""
+
+
 class Config(Section):
     """The whole configuration."""
 
-    source: dict[str, Any] = Field(description="Where the click log is read.")
-    sink: dict[str, Any] = Field(description="Where assignments and dead letters are written.")
-    snapshots: dict[str, Any] = Field(description="Where snapshots are stored.")
+    source: ConnectorSection = Field(description="Where the click log is read.")
+    sink: ConnectorSection = Field(description="Where assignments and dead letters are written.")
+    snapshots: ConnectorSection = Field(description="Where snapshots are stored.")
     dedupe: DedupeSettings = DedupeSettings()
     time: TimeSettings = TimeSettings()
     limits: LimitSettings = LimitSettings()

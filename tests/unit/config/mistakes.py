@@ -86,7 +86,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("source.connector", GONE, f"source.connector must be {CONNECTORS} (found nothing)."),
     # Wrong types.
     ("source", None, "source must be a mapping (found nothing)."),
-    ("sink", "out/", "sink must be a mapping (found 'out/')."),
+    ("sink", "out/", "sink must be a mapping (found text)."),
     ("snapshots", [], "snapshots must be a mapping (found an empty list)."),
     ("dedupe", 5, "dedupe must be a mapping (found 5)."),
     ("limits", 5, "limits must be a mapping (found 5)."),

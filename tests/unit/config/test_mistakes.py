@@ -86,7 +86,7 @@ FOUND = "must be a mapping with source, sink, snapshots and experiments"
         ("", f"{FOUND} (found nothing)."),
         ("# nothing but a comment\n", f"{FOUND} (found nothing)."),
         ("- source\n", f"{FOUND} (found a list of 1)."),
-        ("source", f"{FOUND} (found 'source')."),
+        ("source", f"{FOUND} (found text)."),
         ("5", f"{FOUND} (found 5)."),
         (b"a: \xff", "is not UTF-8 text."),
         ("a: [1", "is not YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)."),
@@ -171,7 +171,11 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS", "[a, a]", f"{ARMS} has 'a' twice."),
         ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS__0", "a",
          f"{ARMS} must be a list of 2 to 1000 entries (found a mapping of 1)."),
-        ("STREAMDUEL_SOURCE", "clicks.jsonl", "source must be a mapping (found 'clicks.jsonl')."),
+        ("STREAMDUEL_SOURCE", "clicks.jsonl", "source must be a mapping (found text)."),
+        ("STREAMDUEL_SOURCE", "{connector: files",
+         "source must be a mapping (found text that is not valid YAML)."),
+        ("STREAMDUEL_SNAPSHOTS", "{path: a, path: b}",
+         "snapshots must be a mapping (found text that is not valid YAML)."),
         ("STREAMDUEL_DEDUPE", "[", "dedupe must be a mapping (found '[')."),
         ("STREAMDUEL_DEDUPE", "{window_ms: 1, window_ms: 2}",
          "dedupe must be a mapping (found '{window_ms: 1, window_ms: 2}')."),
@@ -309,8 +313,12 @@ SECRET = "hunter2"
         {"source.connector": "files"},
         {"source.connector": "fils"},
         {"sorce": {"sasl_plain_password": SECRET}},
+        *({section: f"connector=kafka sasl_plain_password={SECRET}"}
+          for section in ("source", "sink", "snapshots")),
+        *({f"source.sasl_plain_password{sign}{SECRET}": None} for sign in (":", "=")),
+        {f"sasl_plain_password={SECRET}": None},
     ],
-)
+)  # fmt: skip
 def test_no_sentence_shows_a_secret(changes: dict[str, Any], tmp_path: Path) -> None:
     sentences = told(tmp_path / "kafka.yaml", written(changed(changes, KAFKA)))
     assert SECRET not in "\n".join(sentences)
@@ -329,6 +337,25 @@ def test_invalid_yaml_is_not_repeated_because_it_may_be_a_secret(
 ) -> None:
     sentences = told(tmp_path / "kafka.yaml", f"source:\n  sasl_plain_password: {value}\n")
     assert SECRET not in "\n".join(sentences)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"{{connector: kafka, sasl_plain_password: {SECRET}",
+        f"{{connector: kafka, sasl_plain_password:{SECRET}}}",
+        f"{{sasl_plain_password: x, sasl_plain_password: {SECRET}}}",
+        f"sasl_plain_password={SECRET}",
+    ],
+)
+def test_no_sentence_shows_a_secret_of_a_section_in_a_variable(value: str, tmp_path: Path) -> None:
+    sentences = told(tmp_path / "kafka.yaml", written(KAFKA), {"STREAMDUEL_SOURCE": value})
+    assert SECRET not in "\n".join(sentences)
+
+
+def test_a_file_of_variables_is_not_repeated_because_it_may_hold_a_secret(tmp_path: Path) -> None:
+    variables = f"STREAMDUEL_SOURCE__SASL_PLAIN_PASSWORD={SECRET}\n"
+    assert SECRET not in "\n".join(told(tmp_path / "kafka.yaml", variables))
 
 
 def streamduel(
