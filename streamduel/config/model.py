@@ -10,7 +10,7 @@ from streamduel import formats
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import MAX_BATCH_BYTES, Connector
 from streamduel.records import MAX_COUNT, MAX_TIME
-from streamduel.section import Integer, Name, Section, TopicName
+from streamduel.section import FROM_FILE, Integer, Name, Section, TopicName
 
 
 class DedupeSettings(Section):
@@ -207,7 +207,7 @@ class Config(Section):
         if section is None:
             return None
         section = {"name": section} if isinstance(section, str) else section
-        found = formats.FORMATS[section["name"]].model_validate(section)
+        found = formats.FORMATS[section["name"]].model_validate(section, context=FROM_FILE)
         return found.limited(self.limits.max_ranks)
 
 

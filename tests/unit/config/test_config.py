@@ -17,6 +17,7 @@ from streamduel.config import reference as config_reference
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.config.model import settings_model
 from streamduel.connector import load_connector, own_connector_names
+from streamduel.formats import UbiSettings
 from streamduel.interleaving.credit import Click, Shown
 from streamduel.policies import DEFAULT, create
 from streamduel.preference.counts import MAX_DUELS
@@ -86,6 +87,13 @@ def test_a_section_of_an_experiment_without_content_is_absent(key: str, tmp_path
     path = tmp_path / "search.yaml"
     path.write_text(written(changed({f"experiments.search.{key}": None})))
     assert load(path, {}).config == Config(**GOOD)
+
+
+@pytest.mark.parametrize("key", ["arms", "clicks", "shown", "fields"])
+def test_a_section_of_a_format_without_content_is_absent(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({"source.format": {"name": "ubi", key: None}})))
+    assert load(path, {}).config.log_format == UbiSettings()
 
 
 def test_policy_parameters_reach_the_policy(tmp_path: Path) -> None:
