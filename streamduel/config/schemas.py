@@ -18,9 +18,16 @@ import msgspec
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import Schema
 from streamduel.connector import Connector, load_connector, own_connector_names
+from streamduel.formats import FORMATS
 from streamduel.records import Assignment, DeadLetter, InputEvent
+from streamduel.section import Section
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+NULL: Final[Schema] = {"type": "null"}
+
+NOTES: Final = ("default", "description", "examples")
+"""What a schema tells about a key, beside its values."""
 
 RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
     str(record.__struct_config__.tag): record
@@ -46,7 +53,7 @@ def record_schema(record: type[msgspec.Struct]) -> Schema:
 
 def configuration_schema() -> Schema:
     """The schema of the configuration with the sections of the connectors that streamduel ships."""
-    schema = Config.model_json_schema()
+    schema = _own_schema(Config)
     definitions: Schema = schema["$defs"]
     for section in SECTIONS:
         description = schema["properties"][section]["description"]
@@ -64,9 +71,40 @@ def _section_schema(section: str, name: str, connector: Connector) -> Schema:
     schema = settings_model(section, connector).model_json_schema()
     schema["properties"]["connector"] = {"const": name}
     required = {"connector", *schema.get("required", [])}
-    if section != "source":  # shared keys may come from the source
+    if section == "source":
+        _add_format(schema)
+    else:  # shared keys may come from the source
         required -= connector.shared_settings
     schema["required"] = sorted(required)
+    return schema
+
+
+def _add_format(source: Schema) -> None:
+    """Add the key `format`, which is no connector's own."""
+    definitions = source.setdefault("$defs", {})
+    options: list[Schema] = [{"enum": [*FORMATS]}]
+    for name, model in FORMATS.items():
+        settings = _own_schema(model)
+        definitions.update(settings.pop("$defs", {}))
+        definitions[f"format.{name}"] = {**settings, "required": ["name"]}
+        options.append({"$ref": f"#/$defs/format.{name}"})
+    source["properties"]["format"] = {
+        "anyOf": [*options, NULL],
+        "default": None,
+        "description": "The format of another program's click log; see docs/formats.md.",
+    }
+
+
+def _own_schema(model: type[Section]) -> Schema:
+    """The schema of a section, in which an optional section or list may be without content."""
+    schema = model.model_json_schema()
+    for part in (schema, *schema.get("$defs", {}).values()):
+        for name, key in part.get("properties", {}).items():
+            if isinstance(key.get("default"), dict | list):
+                notes = {note: key.pop(note) for note in NOTES if note in key}
+                options = key.get("anyOf", [key])
+                nullable = options if NULL in options else [*options, NULL]
+                part["properties"][name] = {"anyOf": nullable, **notes}
     return schema
 
 
