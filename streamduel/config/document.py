@@ -18,6 +18,8 @@ Location = tuple[str | int, ...]
 MAX_BYTES: Final = 2**24
 """Of a configuration: a thousand experiments with a hundred arms each have a tenth of it."""
 
+TEXT: Final = yaml.resolver.BaseResolver.DEFAULT_SCALAR_TAG
+
 
 class Document:
     """The contents of a configuration file, and where each key is written.
@@ -90,11 +92,18 @@ def _below(node: yaml.Node | None, step: str | int) -> tuple[int, yaml.Node] | N
     """The line and the node of a key's value or of a list's entry."""
     if isinstance(node, yaml.MappingNode):
         for key, value in reversed(node.value):  # what a merge key brings comes first
-            if isinstance(key, yaml.ScalarNode) and key.value == str(step):
+            if isinstance(key, yaml.ScalarNode) and _name(key) == str(step):
                 return key.start_mark.line + 1, value
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark.line + 1, node.value[step]
     return None
+
+
+def _name(key: yaml.ScalarNode) -> str:
+    """A key as pydantic names it in a location, such as 0 for `no`."""
+    # A loader for each of thousands of keys would take seconds.
+    value = key.value if key.tag == TEXT else _StrictLoader("").construct_object(key)
+    return str(int(value) if isinstance(value, bool) else value)
 
 
 def kind_shown(value: object) -> str:

@@ -18,6 +18,9 @@ KEY: Final = "[key]"
 EXPONENT: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+")
 """A number that YAML 1.1 may take as text, such as 1e-2."""
 
+QUOTES: Final = "; quotes make it a string"
+"""The advice about a value or a key that YAML takes for another type."""
+
 MAX_MISTAKES: Final = 100
 """Mistakes that are shown: nobody reads more, and each takes time to explain."""
 
@@ -158,7 +161,7 @@ def _hint(schema: Schema, value: Any) -> str:
             return "; in YAML, a number with an exponent is no integer; write its digits."
         return nearest(value, schema.get("enum", [])) or "."
     needs_quotes = is_text(schema) and isinstance(value, bool | int | float)
-    return "; quotes make it a string." if needs_quotes and "enum" not in schema else "."
+    return f"{QUOTES}." if needs_quotes and "enum" not in schema else "."
 
 
 def _wrong_key(shape: Shape, prefix: Location, location: Location, key: Any) -> str:
@@ -166,7 +169,8 @@ def _wrong_key(shape: Shape, prefix: Location, location: Location, key: Any) -> 
     where = dotted((*prefix, *parent)) or "the configuration"
     names = (shape.at(parent) or {}).get("propertyNames", {})
     wanted = allowed({"type": "string", **names})
-    return f"{where} has the key {shown(key)}; a key must be {wanted}."
+    hint = "" if isinstance(key, str) else QUOTES
+    return f"{where} has the key {shown(key, json=True)}; a key must be {wanted}{hint}."
 
 
 def dotted(location: Location) -> str:

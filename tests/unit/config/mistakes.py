@@ -166,7 +166,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
     # Names of experiments.
     ("experiments.", {"arms": ["a", "b"]}, f"experiments has the key ''; a key must be {NAME}."),
     ("experiments", {5: {"arms": ["a", "b"]}},
-     f"experiments has the key 5; a key must be {NAME}."),
+     f"experiments has the key 5; a key must be {NAME}{QUOTES}."),
+    ("experiments", {None: {"arms": ["a", "b"]}},
+     f"experiments has the key null; a key must be {NAME}{QUOTES}."),
     ("experiments", {"x" * 257: {"arms": ["a", "b"]}},
      f"experiments has the key '{'x' * 78}…; a key must be {NAME}."),
     # Choices.
@@ -257,7 +259,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     (CREDIT, {"name": "weighted", "weights": {"cart": float("nan")}},
      f"{CREDIT}.weights.cart must be a number at least -1000 and at most 1000 (found nan)."),
     (CREDIT, {"name": "weighted", "weights": {5: 5}},
-     f"{CREDIT}.weights has the key 5; a key must be a string of 1 to 64 characters."),
+     f"{CREDIT}.weights has the key 5; a key must be a string of 1 to 64 characters{QUOTES}."),
     (CREDIT, {"name": "position_debiased"},
      f"{CREDIT}: 'position_debiased' needs either 'propensities' or 'eta' (found neither)."),
     (CREDIT, {"name": "position_debiased", "propensities": [1, 0.5], "eta": 1},
@@ -292,7 +294,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     *((POLICY, {"name": "rucb", taken: 5},
        f"experiments.search: policy 'rucb' has no parameter '{taken}'; it has 'alpha', "
        f"'champion_set', 'window'.") for taken in ("seed", "n_arms", "self")),
-    (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
+    (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string{QUOTES}."),
     ("spark", {"topic": "raw"},
      "spark.checkpoint is missing: where Spark keeps its state: a directory, or an address such as"
      " `s3a://bucket/path` that all its executors reach."),
