@@ -144,16 +144,17 @@ def _parse(text: str, name: str) -> tuple[Any, yaml.Node | None]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice and sets, and leaves dates text.
+    """A safe loader that refuses a key given twice, sets and bytes, and leaves dates text.
 
     No setting is a date, and an arm may be named after one. The order of a set differs from process
-    to process. A character above U+FFFF may be written as in JSON, as a surrogate pair.
+    to process. Bytes would be taken for text. A character above U+FFFF may be written as in JSON,
+    as a surrogate pair.
     """
 
     yaml_constructors = {  # noqa: RUF012 - PyYAML's own way
         tag: constructor
         for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
-        if tag != "tag:yaml.org,2002:set"
+        if tag not in ("tag:yaml.org,2002:set", "tag:yaml.org,2002:binary")
     }
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way

@@ -105,6 +105,8 @@ FOUND = "must be a mapping with source, sink, snapshots and experiments"
         (b"#" * (MAX_BYTES + 1), "must have at most 16,777,216 bytes (found more)."),
         ("a: " + "9" * 5000, "is not YAML: found a value that its type does not allow "
          "(line 1, column 4)."),
+        ("a: !!binary aGVsbG8=", "is not YAML: could not determine a constructor for the tag (line "
+         "1, column 4)."),
         ("a: !!set {x, y}", "is not YAML: could not determine a constructor for the tag (line 1, "
          "column 4)."),
         ("a: !!python/object:os.system x", "is not YAML: could not determine a constructor for the "
