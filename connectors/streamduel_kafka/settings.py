@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from streamduel.connector import Contradiction
-from streamduel.errors import shown
+from streamduel.errors import escaped, shown
 from streamduel.kafka_clients import Secret
 from streamduel.section import TopicName
 
@@ -55,11 +55,12 @@ def _addressed(server: str) -> str:
 
 def _existing(path: Path, info: ValidationInfo) -> Path:
     path = _directory(info) / path
+    shown_path = escaped(str(path))
     try:
         if not path.is_file():
-            raise ValueError(f"there is no file {path}")
+            raise ValueError(f"there is no file {shown_path}")
     except OSError as error:
-        raise ValueError(f"the file {path} cannot be read: {error.strerror}") from None
+        raise ValueError(f"the file {shown_path} cannot be read: {error.strerror}") from None
     return path
 
 

@@ -345,6 +345,7 @@ KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
     ),
     ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
     ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
+    ("source.ssl_cafile", "a\nb.pem", "source.ssl_cafile: there is no file HERE/a\\nb.pem."),
     ("source.ssl_cafile", "x" * 300,
      f"source.ssl_cafile: the file HERE/{'x' * 300} cannot be read: File name too long."),
     ("source.sasl_mechanism", GONE, "source: security_protocol SASL_SSL needs sasl_mechanism."),
