@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
-from streamduel.cli.pending import Pending, decoded, read_pending
+import msgspec
+
+from streamduel.cli.pending import Pending, read_pending
 from streamduel.config import LoadedConfig
-from streamduel.config.changes import Difference, changed, check_change, differences
-from streamduel.config.experiment import ExperimentSettings
+from streamduel.config.changes import Difference, changed, check_change
 from streamduel.errors import ConfigurationError, shown
-from streamduel.records import Control
-from streamduel.stream import continuity, control_order, saved_state, snapshot, snapshot_reading
+from streamduel.records import Control, Rejected
+from streamduel.stream import (
+    continuity,
+    control,
+    control_order,
+    saved_state,
+    settings_change,
+    snapshot,
+    snapshot_reading,
+)
+from streamduel.stream.dedupe import DedupeWindow
+from streamduel.stream.experiment import Experiment
+from streamduel.stream.output_buffer import OutputBuffer
+from streamduel.stream.partition_context import PartitionContext
+from streamduel.stream.timers import Timers
 
 NOT_STARTED: Final = "No experiment runs yet: there is no snapshot to compare with."
 
@@ -86,55 +100,62 @@ def _changes(
             if name not in loaded.config.experiments:
                 continue
             with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, it.place):
-                saved_state.check(name, entry.state)
-                written = pending.get((it.partition.partition, name), ())
-                change = _change(loaded, entry, written)
+                experiment = _restored(loaded, it.partition, entry)
+                written = _apply(
+                    experiment, pending.get((it.partition.partition, name), ()), it.partition.next
+                )
+                change = _change(experiment, written, it.partition.next)
             if change.differences or change.refused or change.pending:
                 yield change
 
 
-def _change(
-    loaded: LoadedConfig, saved: snapshot.ExperimentEntry, pending: Sequence[Control]
-) -> Change:
-    name = saved.experiment
-    running, present, written, retired = _after(saved, pending)
-    found = differences(running, present, loaded.config.experiments[name])
-    change = Change(name, found, pending=written)
-    arms = change.settings.get("arms", ())
-    if taken := [arm for arm in arms if arm in retired]:
+def _restored(
+    loaded: LoadedConfig, partition: snapshot.PartitionEntry, saved: snapshot.ExperimentEntry
+) -> Experiment:
+    """An experiment that answers as the fold would, and is then thrown away."""
+    saved_state.check(saved.experiment, saved.state)
+    number, config = partition.partition, loaded.config
+    window_ms = config.dedupe.window_ms
+    window = DedupeWindow(config.dedupe.window_records, window_ms)
+    outputs = OutputBuffer(partition.topic, number)
+    context = PartitionContext(
+        number, window_ms, window, Timers(), outputs, config.limits, heartbeat=lambda: None
+    )
+    begun = continuity.begun(saved)
+    experiment = Experiment(saved.experiment, begun, context, 0, saved.started_at, saved.state)
+    experiment.configured = config.experiments[saved.experiment]
+    return experiment
+
+
+def _apply(experiment: Experiment, pending: Sequence[Control], offset: int) -> list[str]:
+    """Apply the pending records; the settings that they change."""
+    keys: dict[str, None] = {}
+    for each in pending:
+        with suppress(Rejected):  # a dead letter
+            control.apply(each, experiment, offset)
+            if each.action == "apply":
+                keys |= dict.fromkeys(each.settings or {})
+            elif each.arm is not None:
+                keys["arms"] = None
+    return list(keys)
+
+
+def _change(experiment: Experiment, written: Sequence[str], offset: int) -> Change:
+    name, roster, running = experiment.name, experiment.roster, experiment.settings
+    change = Change(name, settings_change.pending(experiment), pending=written)
+    if not change.settings:
+        return change
+    wanted, retired = change.settings.get("arms"), roster.state()["retired"]
+    if taken := [arm for arm in wanted or () if arm in retired]:
         return change._replace(
             refused=f"experiments.{name}.arms has {shown(taken[0])}, which was retired, and its "
             f"name stays taken; leave it out."
         )
-    after, where = changed(running, change.settings), f"experiments.{name}"
+    values = {key: msgspec.Raw(msgspec.json.encode(it)) for key, it in change.settings.items()}
     try:
-        check_change(running, after, after.arms if "arms" in change.settings else present, where)
-    except ConfigurationError as error:
+        after, where = changed(running, change.settings), f"experiments.{name}"
+        check_change(running, after, wanted or roster.arms, where)
+        settings_change.apply(experiment, values, offset)
+    except (ConfigurationError, Rejected) as error:
         return change._replace(refused=str(error))
     return change
-
-
-def _after(
-    saved: snapshot.ExperimentEntry, pending: Sequence[Control]
-) -> tuple[ExperimentSettings, Sequence[str], Sequence[str], Collection[str]]:
-    """Settings and arms after the pending records, the keys that these change, retired arms."""
-    settings, arms = continuity.in_force(saved), saved.state["arms"]
-    retired = set(saved.state["retired"])
-    keys: dict[str, None] = {}
-    for control in pending:
-        values = decoded(control)
-        if control.action == "retire_arm":
-            values = {"arms": [arm for arm in arms if arm != control.arm]}
-        elif control.action == "add_arm":
-            values = {"arms": list(dict.fromkeys([*arms, control.arm]))}
-        try:
-            after = changed(settings, values)
-        except ConfigurationError:
-            continue  # a dead letter
-        if retired.intersection(values.get("arms", ())):
-            continue  # a dead letter, too
-        settings = after if control.action == "apply" else settings
-        retired |= {arm for arm in arms if arm not in values.get("arms", arms)}
-        arms = values.get("arms", arms)
-        keys |= dict.fromkeys(values)
-    return settings, arms, tuple(keys), retired

@@ -1,12 +1,10 @@
-"""Control records of settings and arms that the service has not read yet."""
+"""Control records of settings, arms and the frozen pair that the service has not read yet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, Final
-
-import msgspec
 
 from streamduel.cli.app import err
 from streamduel.cli.progress import counting_progress
@@ -20,14 +18,14 @@ from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.snapshot import PartitionEntry
 
-ACTIONS: Final = ("apply", "add_arm", "retire_arm")
+ACTIONS: Final = ("apply", "add_arm", "retire_arm", "freeze_pair", "unfreeze_pair")
 
 Pending = dict[tuple[int, str], list[Control]]
 """By partition and experiment, the records that the service will have read there, in order."""
 
 
 def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) -> Pending:
-    """The records that change settings or arms and were written after the newest snapshots.
+    """The records of `ACTIONS` that were written after the newest snapshots.
 
     They are where `streamduel control` writes them: in the control topic, or in the click log. A
     record that will become a dead letter is among them; one with a repeated id is not.
@@ -104,7 +102,7 @@ def _records(
 
 
 def _changes(decoder: RecordDecoder, record: LogRecord) -> Iterator[Control]:
-    """The control records of settings and arms in a record."""
+    """The control records of these actions in a record."""
     value: Any = record.value
     if not isinstance(value, bytes) or not any(it.encode() in value for it in ACTIONS):
         return
@@ -115,11 +113,3 @@ def _changes(decoder: RecordDecoder, record: LogRecord) -> Iterator[Control]:
     for event in events:
         if isinstance(event, Control) and event.action in ACTIONS:
             yield event
-
-
-def decoded(control: Control) -> dict[str, Any]:
-    """The new values of an `apply`; none of a record that becomes a dead letter."""
-    try:
-        return {key: msgspec.json.decode(value) for key, value in (control.settings or {}).items()}
-    except msgspec.MsgspecError:
-        return {}

@@ -31,6 +31,14 @@ def written(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()[len(LOG) :]]
 
 
+def control(folder: Path, *actions: dict[str, Any]) -> None:
+    """Add control records to the log."""
+    with (folder / "clicks.jsonl").open("a") as log:
+        for action in actions:
+            record = {"type": "control", "id": f"at-{log.tell()}", "experiment": "search", **action}
+            log.write(json.dumps(record) + "\n")
+
+
 def test_it_shows_and_writes_what_the_service_then_obeys(
     streamduel: Streamduel, folder: Path
 ) -> None:
@@ -152,6 +160,44 @@ def test_the_name_of_an_arm_that_a_pending_change_retires_is_refused(
     assert refused.status == 1
     assert "experiments.search.arms has 'ltr-v4', which was retired" in refused.err
     assert len(written(folder)) == 2
+
+
+FREEZE = {"action": "freeze_pair", "a": "bm25", "b": "dense"}
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["read", "pending"])
+def test_an_arm_of_a_frozen_pair_is_not_left_out(
+    streamduel: Streamduel, folder: Path, read: bool
+) -> None:
+    """The service would refuse the whole record."""
+    control(folder, FREEZE)
+    if read:
+        assert run(folder / "search.yaml", "--until-end", "--quiet").status == 0
+    changes = {"experiments.search.arms": [*ARMS[1:]], "experiments.search.decide_every": 9}
+    config = configure(folder, changes)
+    result = streamduel("control", "apply", config, "--yes")
+    assert (result.status, result.out) == (1, "")
+    refused = (
+        "refused: the settings cannot be applied: arm 'bm25' must stay: it is in the frozen pair."
+    )
+    assert refused in result.err
+    assert len(written(folder)) == 1
+    control(folder, {"action": "unfreeze_pair"})
+    assert streamduel("control", "apply", config, "--yes").status == 0
+
+
+def test_a_pending_retirement_that_is_refused_does_not_count(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    rails = {"experiments.search.guardrails": RAILS}
+    assert streamduel("control", "apply", configure(folder, rails), "--yes").status == 0
+    control(folder, {"action": "retire_arm", "arm": RAILS["control_arm"]})
+    config = configure(folder, {**rails, "experiments.search.slate": 2})
+    result = streamduel("control", "apply", config, "--yes")
+    assert (result.status, written(folder)[-1]["settings"]) == (0, {"slate": 2})
+    assert result.err.endswith("written already, not in effect yet: guardrails\n")
+    assert run(config, "--until-end", "--quiet").status == 0
+    assert b"must stay: it is the control arm" in lines(folder, "dead_letters.jsonl")[-1]
 
 
 def test_arms_of_the_configuration_join_and_leave(streamduel: Streamduel, folder: Path) -> None:
