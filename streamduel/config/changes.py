@@ -140,7 +140,10 @@ def check_change(
                 f"{where}.{key} must stay {_json(was)} while the experiment runs (found "
                 f"{_json(found)}); restore the value, or use a new experiment name."
             )
+    frozen = before.guardrails.freeze_pair
     for problem in problems(after, arms):
+        if problem.key == "guardrails.freeze_pair" and frozen == after.guardrails.freeze_pair:
+            continue  # it may have been unfrozen, and its arms retired
         sentence = problem.sentence if problem.key is None else problem.below(where)
         raise ConfigurationError(shortened(sentence, 500))
 

@@ -227,6 +227,19 @@ def test_an_arm_of_a_frozen_pair_stays() -> None:
     assert letter["error"].endswith("arm 'bm25' must stay: it is in the frozen pair.")
 
 
+def test_a_pair_that_is_not_frozen_any_more_may_name_a_retired_arm() -> None:
+    partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
+    (letter,) = letters(partition.fold(apply(arms=["ltr-v1", "ltr-v2"])))
+    assert letter["error"].endswith("arm 'bm25' must stay: it is in the frozen pair.")
+    unfreeze = text(CONTROL, id="u", action="unfreeze_pair")
+    partition.fold(unfreeze, text(CONTROL, id="r", action="retire_arm", arm="bm25"))
+    assert letters(partition.fold(apply(1, decide_every=9))) == []
+    assert settings(partition).decide_every == 9
+    assert partition.restarted().knows() == partition.knows()
+    (letter,) = letters(partition.fold(apply(2, guardrails={"freeze_pair": ["bm25", "ltr-v2"]})))
+    assert "settings.guardrails.freeze_pair must be one of the arms" in letter["error"]
+
+
 CHANGES: list[dict[str, Any]] = [
     {"decide_every": 3, "slate": 4},
     {"policy": {"name": "c2b", "horizon": 10_000}, "batch_deadline_ms": 50},
