@@ -77,8 +77,9 @@ def differences(
 ) -> list[Difference]:
     """What applying a configuration would change in a running experiment.
 
-    A configuration that does not name the policy leaves it as it is: the default of another release
-    may be another policy. Arms that control records have added or retired are no difference.
+    A configuration that does not name the policy leaves it as it is, unless it sets parameters: the
+    default of another release may be another policy. Arms that control records have added or
+    retired are no difference.
 
     Args:
         running: the settings that the experiment runs with.
@@ -86,7 +87,9 @@ def differences(
         configured: its section of the configuration.
     """
     if not configured.policy.is_named:
-        policy = configured.policy.model_copy(update={"name": running.policy.name})
+        policy = running.policy
+        if configured.policy.parameters:
+            policy = configured.policy.model_copy(update={"name": policy.name})
         configured = configured.model_copy(update={"policy": policy})
     before, after = running.in_fold(), configured.in_fold()
     removed = set(running.arms).difference(configured.arms)

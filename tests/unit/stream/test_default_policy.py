@@ -58,9 +58,20 @@ def test_its_parameters_differ() -> None:
     entries = older(policy={"name": "rucb", "window": 500})
     same = Partition(config(search={"policy": {"window": 500}}), entries=entries)
     assert (policy(same), differences(same)) == ("rucb", [])
-    other = Partition(config(), entries=entries)
+    other = Partition(config(search={"policy": {"window": 50}}), entries=entries)
     assert policy(other) == "rucb"
-    assert differences(other) == ['policy: {"name":"rucb","window":500} → {"name":"rucb"}']
+    assert differences(other) == [
+        'policy: {"name":"rucb","window":500} → {"name":"rucb","window":50}'
+    ]
+
+
+@pytest.mark.parametrize(
+    "running", [{"name": "rucb", "window": 500}, {"name": "rmed2fh", "horizon": 1000}]
+)
+def test_without_a_policy_its_parameters_stay(running: dict[str, Any]) -> None:
+    """The section may have been removed, or a control record may have set the policy."""
+    partition = Partition(config(search={"slate": 2}), entries=older(policy=running))
+    assert differences(partition) == ["slate: 1 → 2"]
 
 
 def test_another_policy_that_is_named_differs() -> None:
