@@ -143,10 +143,14 @@ def check_change(
                 f"{where}.{key} must stay {_json(was)} while the experiment runs (found "
                 f"{_json(found)}); restore the value, or use a new experiment name."
             )
-    frozen = before.guardrails.freeze_pair
+    kept = set()  # their arms may have been retired since
+    if before.guardrails.freeze_pair == after.guardrails.freeze_pair:
+        kept.add("guardrails.freeze_pair")
+    if before.prior == after.prior:
+        kept |= {"prior.wins", "prior.scores"}
     for problem in problems(after, arms):
-        if problem.key == "guardrails.freeze_pair" and frozen == after.guardrails.freeze_pair:
-            continue  # it may have been unfrozen, and its arms retired
+        if problem.key in kept:
+            continue
         sentence = problem.sentence if problem.key is None else problem.below(where)
         raise ConfigurationError(shortened(sentence, 500))
 

@@ -395,4 +395,4 @@ class ExperimentSettings(Section):
                     f"must be left out with policy {shown(self.policy.name)}; policies that use"
                     f" one: {', '.join(able)}.",
                 )
-        yield from self.prior.problems(self.arms)
+        yield from self.prior.problems(list(dict.fromkeys([*self.arms, *arms])))

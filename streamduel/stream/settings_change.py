@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from streamduel.config import changes as rules
-from streamduel.config.experiment import ExperimentSettings
+from streamduel.config.experiment import MIN_ARMS, ExperimentSettings
 from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.formats.reading import read_value
 from streamduel.records import Rejected
@@ -40,7 +40,10 @@ def apply(experiment: Experiment, values: Mapping[str, msgspec.Raw], offset: int
     try:
         changes = _decoded(values)
         after = rules.changed(before, changes)
-        arms = _arms(roster, after.arms) if "arms" in changes else roster.arms
+        arms = roster.arms
+        if "arms" in changes:
+            arms = _arms(roster, after.arms)
+            after = after.model_copy(update={"arms": _listed(roster, before.arms, after.arms)})
         rules.check_change(before, after, arms)
         _check_frozen(experiment, before, after, arms)
         experiment.decisions.configure(after, arms)
@@ -98,6 +101,17 @@ def _arms(roster: Roster, wanted: Sequence[str]) -> list[str]:
     new = [arm for arm in wanted if arm not in roster.index]
     roster.check_new(*new)
     return [*(arm for arm in roster.arms if arm in set(wanted)), *new]
+
+
+def _listed(roster: Roster, before: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The arms that count as listed by the configuration.
+
+    Those that `add_arm` has added do not: a configuration that does not list them never retires
+    them. If fewer than two are left, retired ones stay listed, which changes nothing.
+    """
+    listed = [arm for arm in wanted if arm in before or arm not in roster.index]
+    gone = [arm for arm in before if arm not in listed]
+    return [*listed, *gone[: max(0, MIN_ARMS - len(listed))]]
 
 
 def _check_frozen(

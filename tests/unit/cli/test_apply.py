@@ -116,6 +116,8 @@ def test_pending_arms_are_no_difference(streamduel: Streamduel, folder: Path) ->
     config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v5"]})
     result = streamduel("control", "apply", config, "--yes")
     assert '"ltr-v4"] → [' in result.err
+    again = streamduel("control", "apply", config, "--yes")
+    assert again == (0, "", "search:\n  written already, not in effect yet: arms\n")
 
 
 def test_an_arm_of_a_control_record_stays_when_the_configuration_lists_another(
@@ -130,6 +132,9 @@ def test_an_arm_of_a_control_record_stays_when_the_configuration_lists_another(
     config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v6"]})
     assert streamduel("control", "apply", config, "--yes").status == 0
     assert written(folder)[-1]["settings"]["arms"] == [*ARMS[1:], "ltr-v4", "ltr-v5", "ltr-v6"]
+    assert run(config, "--until-end", "--quiet").status == 0
+    again = streamduel("control", "apply", config)
+    assert again == (0, "The running experiments are as configured.\n", "")
 
 
 def test_the_name_of_a_retired_arm_is_refused(streamduel: Streamduel, folder: Path) -> None:

@@ -319,3 +319,42 @@ def test_arms_of_control_records_are_no_difference(arms: list[str], found: list[
     partition = Partition()
     partition.fold(text(CONTROL, action="add_arm", arm="dense"))
     assert keys(restarted(partition.entries, config(search={"arms": arms}))) == found
+
+
+ADDED = [text(CONTROL, id=arm, action="add_arm", arm=arm) for arm in ("dense", "hybrid")]
+
+
+@pytest.mark.parametrize(
+    ("configured", "applied"),
+    [
+        (["bm25", "ltr-v1", "ltr-v2", "new"], ["bm25", "ltr-v1", "ltr-v2"]),
+        (["bm25", "new"], ["bm25"]),
+        (["dense", "new"], []),  # the settings list two arms in any case
+        (["dense", "hybrid"], []),
+    ],
+)
+def test_arms_of_control_records_stay_after_a_change_of_arms(
+    configured: list[str], applied: list[str]
+) -> None:
+    new = ["new"] if "new" in configured else []
+    partition = Partition()
+    partition.fold(*ADDED)
+    changed = restarted(partition.entries, config(search={"arms": configured}))
+    assert keys(changed) == ["arms"]
+    changed.fold(apply(arms=[*applied, "dense", "hybrid", *new]))
+    for again in (changed, restarted(changed.entries, config(search={"arms": configured}))):
+        assert again.task.experiments["search"].roster.arms == [*applied, "dense", "hybrid", *new]
+        assert keys(again) == []
+    assert changed.restarted().knows() == changed.knows()
+    without = restarted(changed.entries, config(search={"arms": ["dense", "hybrid"]}))
+    assert keys(without) == (["arms"] if applied or new else [])
+
+
+def test_a_prior_may_name_an_arm_of_a_control_record() -> None:
+    partition = Partition()
+    arms = ["bm25", "ltr-v1", "ltr-v2", "dense", "hybrid", "new"]
+    partition.fold(*ADDED, apply(arms=arms, prior={"scores": {"dense": 1.0, "bm25": 0.5}}))
+    assert letters(partition.fold(apply(1, prior={"scores": {"hybrid": 1.0}}))) == []
+    retired = text(CONTROL, id="r", action="retire_arm", arm="hybrid")
+    assert letters(partition.fold(retired, apply(2, decide_every=9))) == []
+    assert partition.restarted().knows() == partition.knows()
