@@ -176,7 +176,10 @@ def _findings(
     unread.update(rejects(engine))
     found = {
         name: _experiment(
-            engine, request, name, arms[name], counted[Part(name)], tallies[name],
+            engine, request, name, arms[name],
+            # Of those that met only a retired arm, none has a duel.
+            counted.get(Part(name)) or dict.fromkeys(names, Counts.none(len(arms[name]))),
+            tallies[name],
             judged.get(name, {}), quarters.get(name, {}),
         )
         for name in arms

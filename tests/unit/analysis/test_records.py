@@ -100,6 +100,16 @@ def test_a_retired_arm_takes_its_duels_along(tmp_path: Path) -> None:
     assert only(json_lines(tmp_path / "y.json", added)).arms == ["bm25", "ltr", "old"]
 
 
+def test_arms_that_met_only_a_retired_one_have_no_duels(tmp_path: Path) -> None:
+    rows = [*duels(20, "a", b="old"), *duels(20, "b", a="old"), control("retire_arm", 500, "old")]
+    others = [{**each, "experiment": "web"} for each in duels(200, "b")]
+    analysis = analyze(Request([str(json_lines(tmp_path / "x.json", [*rows, *others]))]))
+    found, web = analysis.experiments["search"], analysis.experiments["web"]
+    assert (found.arms, found.champion, found.duels) == (["bm25", "ltr"], None, 0)
+    assert (found.tallies["accepted"], web.champion, web.duels) == (41, "ltr", 200)
+    assert only(json_lines(tmp_path / "y.json", rows)) == found
+
+
 def test_the_arms_of_an_applied_configuration_are_those_that_stay(tmp_path: Path) -> None:
     applied = {**control("apply", 500), "settings": {"arms": ["bm25", "ltr"]}}
     rows = [*duels(150, "b"), *duels(150, "a", b="old"), applied]
