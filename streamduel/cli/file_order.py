@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 
 from streamduel.errors import StreamduelError, counted
 from streamduel.stream.alarms import TOLERATED
+from streamduel.stream.experiment import Experiment
 from streamduel.stream.inspection import Report
 from streamduel.stream.observer import Observer
-from streamduel.stream.tallies import OutOfOrder
 from streamduel.stream.task import PartitionTask
 
 log = structlog.stdlib.get_logger(__name__)
+
+
+class LostClicks(NamedTuple):
+    """How many of an experiment's clicks the order of the lines has lost."""
+
+    lost: int
+    clicks: int
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> LostClicks:
+        """Those of an experiment: a click that came late may still have found its impression."""
+        order, outcomes = experiment.out_of_order, experiment.outcomes
+        return cls(min(order.lost, outcomes.late + outcomes.unjoined), order.clicks)
 
 
 class FileOrder(Observer):
     """Remembers stream time, and of each experiment the clicks that the order has lost."""
 
     def __init__(self) -> None:
-        self._found: dict[str, OutOfOrder] = {}
+        self._found: dict[str, LostClicks] = {}
         self._stream_time = 0
 
     def restored(self, task: PartitionTask) -> None:
         """Note what earlier runs have lost."""
-        self._found.update({name: it.out_of_order for name, it in task.experiments.items()})
+        self._found.update({name: LostClicks.of(it) for name, it in task.experiments.items()})
         self._stream_time = task.stream_time
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
@@ -68,7 +82,7 @@ class FileOrder(Observer):
         if not wrong:
             return
         name = max(wrong, key=lambda each: wrong[each].lost / wrong[each].clicks)
-        lost, clicks = wrong[name].lost, wrong[name].clicks
+        lost, clicks = wrong[name]
         others = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise StreamduelError(
             f"the order of the lines lost {lost:,} of {clicks:,} clicks of experiment '{name}'"

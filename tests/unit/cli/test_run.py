@@ -283,57 +283,6 @@ def test_run_says_that_no_record_can_be_used(tmp_path: Path, log: bytes, reasons
     assert "no usable record" not in run(config, "--until-end").err
 
 
-@pytest.mark.parametrize("first", ["impression", "click"])
-def test_run_says_that_the_order_of_a_file_loses_clicks(tmp_path: Path, first: str) -> None:
-    records = [
-        record
-        for number in range(300)
-        for record in (
-            {
-                "type": "impression", "experiment": "search", "id": f"i{number}", "a": ARMS[0],
-                "b": ARMS[1], "teams": ["a", "b"], "ts": T0 + 60_000 * number,
-            },
-            {
-                "type": "click", "experiment": "search", "id": f"c{number}",
-                "impression": f"i{number}", "rank": 0, "ts": T0 + 60_000 * number + 5_000,
-            },
-        )
-    ]  # fmt: skip
-    config = configure(tmp_path)
-    log = tmp_path / "clicks.jsonl"
-    log.write_bytes(b"".join(map(encode, records)))
-    good = run(config, "--until-end")
-    assert (good.status, good.err) == (0, "")
-    shutil.rmtree(tmp_path / "state")
-    shutil.rmtree(tmp_path / "out")
-    log.write_bytes(b"".join(map(encode, sorted(records, key=lambda each: each["type"] != first))))
-    result = run(config, "--until-end")
-    assert result.status == 1
-    assert "search: " in result.out, "the table is shown nevertheless"
-    assert "the order of the lines lost " in result.err
-    assert "of 300 clicks of experiment 'search'" in result.err
-    assert "streamduel analyze" in result.err
-    again = run(config, "--until-end")
-    assert (again.status, again.err) == (1, result.err), "the state is as wrong as before"
-
-
-@pytest.mark.parametrize(("times", "status"), [({}, 1), ({"ts": T0}, 0)])
-def test_run_says_that_no_record_has_a_time(
-    tmp_path: Path, times: dict[str, int], status: int
-) -> None:
-    """Join windows that are open at the end of a file with times are those of its last minutes."""
-    record = {
-        "type": "impression", "experiment": "search", "id": "i", "a": ARMS[0], "b": ARMS[1],
-        "teams": ["a", "b"], **times,
-    }  # fmt: skip
-    (tmp_path / "clicks.jsonl").write_bytes(encode(record))
-    config = configure(tmp_path)
-    for _ in range(2):
-        result = run(config, "--until-end", "--quiet")
-        assert result.status == status
-        assert ("no record has a timestamp" in result.err) == bool(status)
-
-
 def test_a_missing_click_log_is_an_error(folder: Path) -> None:
     (folder / "clicks.jsonl").unlink()
     assert run(folder / "search.yaml", "--until-end") == (

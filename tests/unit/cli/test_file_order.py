@@ -1,0 +1,94 @@
+"""What `run --until-end` says of files whose times or order lose clicks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel.testing import encode as encoded
+from tests.logs import ARMS
+from tests.unit.cli.commands import configure, run
+
+T0 = 1_790_000_000_000
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    return encoded(record) + b"\n"
+
+
+@pytest.mark.parametrize("first", ["impression", "click"])
+def test_run_says_that_the_order_of_a_file_loses_clicks(tmp_path: Path, first: str) -> None:
+    records = [
+        record
+        for number in range(300)
+        for record in (
+            {
+                "type": "impression", "experiment": "search", "id": f"i{number}", "a": ARMS[0],
+                "b": ARMS[1], "teams": ["a", "b"], "ts": T0 + 60_000 * number,
+            },
+            {
+                "type": "click", "experiment": "search", "id": f"c{number}",
+                "impression": f"i{number}", "rank": 0, "ts": T0 + 60_000 * number + 5_000,
+            },
+        )
+    ]  # fmt: skip
+    config = configure(tmp_path)
+    log = tmp_path / "clicks.jsonl"
+    log.write_bytes(b"".join(map(encode, records)))
+    good = run(config, "--until-end")
+    assert (good.status, good.err) == (0, "")
+    shutil.rmtree(tmp_path / "state")
+    shutil.rmtree(tmp_path / "out")
+    log.write_bytes(b"".join(map(encode, sorted(records, key=lambda each: each["type"] != first))))
+    result = run(config, "--until-end")
+    assert result.status == 1
+    assert "search: " in result.out, "the table is shown nevertheless"
+    assert "the order of the lines lost " in result.err
+    assert "of 300 clicks of experiment 'search'" in result.err
+    assert "streamduel analyze" in result.err
+    again = run(config, "--until-end")
+    assert (again.status, again.err) == (1, result.err), "the state is as wrong as before"
+
+
+def test_late_clicks_that_find_their_impressions_are_not_lost(tmp_path: Path) -> None:
+    def at(second: int, kind: str, name: str, **fields: Any) -> dict[str, Any]:
+        return {
+            "type": kind,
+            "experiment": "search",
+            "id": name,
+            "ts": T0 + 1000 * second,
+            **fields,
+        }
+
+    pair: dict[str, Any] = {"a": ARMS[0], "b": ARMS[1]}
+    records = [at(10_000, "duel", "first", winner="a", **pair)]
+    for number in range(10):
+        click = at(1, "click", f"c{number}", impression=f"i{number}", rank=0)
+        records += [click, at(0, "impression", f"i{number}", teams=["a", "b"], **pair)]
+    records.append(at(20_000, "duel", "last", winner="b", **pair))
+    (tmp_path / "clicks.jsonl").write_bytes(b"".join(map(encode, records)))
+    result = run(configure(tmp_path), "--until-end", "--json")
+    assert (result.status, result.err) == (0, "")
+    found = json.loads(result.out)["experiments"]["search"]
+    assert (found["duels"], found["tallies"]["late"], found["tallies"]["unjoined"]) == (12, 0, 0)
+
+
+@pytest.mark.parametrize(("times", "status"), [({}, 1), ({"ts": T0}, 0)])
+def test_run_says_that_no_record_has_a_time(
+    tmp_path: Path, times: dict[str, int], status: int
+) -> None:
+    """Join windows that are open at the end of a file with times are those of its last minutes."""
+    record = {
+        "type": "impression", "experiment": "search", "id": "i", "a": ARMS[0], "b": ARMS[1],
+        "teams": ["a", "b"], **times,
+    }  # fmt: skip
+    (tmp_path / "clicks.jsonl").write_bytes(encode(record))
+    config = configure(tmp_path)
+    for _ in range(2):
+        result = run(config, "--until-end", "--quiet")
+        assert result.status == status
+        assert ("no record has a timestamp" in result.err) == bool(status)
