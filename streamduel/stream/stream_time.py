@@ -82,7 +82,7 @@ class StreamClock:
         recent: the last timestamps. For one from 0 up to `threshold`, the fold's inner loop
             appends it here without a call; `add` would do the same.
         newest_ahead: timestamp and offset of the newest record that was beyond the limit since the
-            process began.
+            process began; until there is one, of the newest that was so shortly before.
 
     >>> clock = StreamClock(max_advance_ms=1000)
     >>> for offset in range(31):
@@ -224,6 +224,8 @@ class StreamClock:
         self.recent.clear()
         self.recent.extend(state.recent)
         self._ahead = deque(state.ahead)
+        if self._ahead:  # it may become an outlier after the restart
+            self.newest_ahead = self._ahead[-1]
 
 
 class LargestTimestamp:

@@ -255,6 +255,17 @@ def test_an_outlier_among_the_first_records_is_named() -> None:
     assert task.clock.newest_ahead == (YEAR_2100, 3)
 
 
+def test_an_outlier_just_before_a_restart_is_named() -> None:
+    traffic = Traffic()
+    traffic.others()
+    traffic.fold(text(DUEL, id="ahead"), at=YEAR_2100)
+    traffic.partition = traffic.partition.restarted()
+    assert traffic.partition.task.time_outliers == 0
+    traffic.others()
+    assert traffic.partition.task.time_outliers == 1
+    assert traffic.partition.task.clock.newest_ahead == (YEAR_2100, 40)
+
+
 def test_a_wider_limit_obeys_one_record() -> None:
     traffic = Traffic(time={"max_advance_ms": DAY})
     traffic.others()
