@@ -101,7 +101,7 @@ class ControlOrder:
             SnapshotError: the service applied records of a control topic that is not configured.
         """
         self.origins = [(0, "log")] if entry is None else list(entry.origins)
-        if entry is not None and entry.topic not in (None, self._topic):
+        if entry is not None and entry.next and entry.topic != self._topic:
             raise SnapshotError(
                 f"the click log refers to control records of the topic '{entry.topic}'; a replay "
                 f"needs it as source.control_topic (found {shown(self._topic)})."
@@ -186,7 +186,7 @@ def check_topic(entry: ControlEntry | None, topic: str | None) -> None:
     Raises:
         SnapshotError: it is another one.
     """
-    if entry is not None and entry.topic is not None and topic not in (None, entry.topic):
+    if entry is not None and entry.next and topic not in (None, entry.topic):
         raise SnapshotError(
             f"source.control_topic must stay '{entry.topic}' (found '{topic}'): the click log "
             f"refers to its records. Restore it. {WAY_ON}"

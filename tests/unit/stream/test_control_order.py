@@ -202,6 +202,28 @@ def test_another_control_topic_is_refused() -> None:
         stream.restart(source={"control_topic": "other"})
 
 
+@pytest.mark.parametrize("topic", [None, "other"])
+def test_a_replay_needs_a_control_topic_if_the_click_log_refers_to_it(topic: str | None) -> None:
+    stream = Stream(**TOPIC)
+    stream.fold(text(DUEL))
+    order = control_order.ControlOrder("log" if topic is None else "topic", topic)
+    order.judge_as(control_entry(stream))
+    assert order.origins == [(0, "topic")]
+    stream.fold(control(0))
+    with pytest.raises(SnapshotError, match=r"a replay needs it as source\.control_topic"):
+        order.judge_as(control_entry(stream))
+
+
+def test_a_control_topic_without_a_record_may_be_replaced() -> None:
+    stream = Stream(**TOPIC)
+    stream.fold(text(DUEL))
+    stream.restart(source={"control_topic": "other"})
+    stream.fold(control(0))
+    entry = control_entry(stream)
+    assert entry is not None
+    assert (entry.topic, stream.status) == ("other", "paused")
+
+
 def test_a_recreated_control_topic_is_refused() -> None:
     stream = Stream(**TOPIC)
     stream.task.controls.continue_in("a")
