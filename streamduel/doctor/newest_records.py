@@ -98,6 +98,7 @@ class _Counts:
         letters: the dead letters.
         outcomes: records that are neither dead letters nor valid, by outcome.
         left_out: control records that are not folded, so nobody knows.
+        earlier: records that are not folded because a repair moved the state after them.
         seen: records of each experiment.
     """
 
@@ -106,6 +107,7 @@ class _Counts:
         default_factory=lambda: Counter(duplicate=0, capped=0, ignored=0)
     )
     left_out: int = 0
+    earlier: int = 0
     seen: Counter[str] = field(default_factory=Counter)
 
 
@@ -129,7 +131,7 @@ def check_records(
         return
     counts = _fold_each(loaded, sample, saved)
     refused = len(counts.letters)
-    good = total - refused - counts.outcomes.total() - counts.left_out
+    good = total - refused - counts.outcomes.total() - counts.left_out - counts.earlier
     verdict: Grade = "fine" if not refused else "warning" if good else "failed"
     others = "".join(
         f", {counted(count, what) if what == 'duplicate' else f'{count:,} {what}'}"
@@ -138,6 +140,8 @@ def check_records(
     )
     if counts.left_out:
         others += f", {counted(counts.left_out, 'control record')} not checked"
+    if counts.earlier:
+        others += f", {counted(counts.earlier, 'record')} from before a repair not checked"
     yield Finding(
         "records", verdict,
         f"among the newest {counted(total, 'record')}: {good:,} valid, "
@@ -145,7 +149,7 @@ def check_records(
     )  # fmt: skip
     yield from _refusals(counts.letters)
     silent = [name for name in loaded.config.experiments if not counts.seen[name]]
-    if silent and len(silent) < len(loaded.config.experiments):
+    if silent and len(silent) < len(loaded.config.experiments) and not counts.earlier:
         named = listed(silent, "'")
         yield Finding("experiments", "warning", f"none of them belongs to {named}.")
 
@@ -156,7 +160,12 @@ def _fold_each(
     """Fold the newest records of each partition, after its snapshot."""
     assert sample.log is not None
     counts = _Counts()
-    for partition, records in sorted(sample.records.items()):
+    for partition, newest in sorted(sample.records.items()):
+        begin = _moved_at(saved.get(partition))
+        records = [it for it in newest if it.offset >= begin]
+        counts.earlier += len(newest) - len(records)
+        if not records:
+            continue
         decoder = RecordDecoder.of(loaded.config)
         following = saved[partition].partition.next if partition in saved else 0
         kept = [it for it in records if not _is_left_out(decoder, it, following)]
@@ -173,6 +182,15 @@ def _fold_each(
                 counts.outcomes[outcome] += experiment.tallies[outcome]
             counts.seen[name] += sum(experiment.tallies.values()) + experiment.open["clicks"]
     return counts
+
+
+def _moved_at(saved: snapshot_reading.Saved | None) -> int:
+    """The offset at which the state continues since it was moved to this click log.
+
+    Records before it were folded with other homes of experiments, or were not folded.
+    """
+    repairs = saved.partition.repairs if saved else []
+    return max((it.at for it in repairs if it.action in {"new_log", "repartition"}), default=0)
 
 
 def _refusals(letters: Iterable[DeadLetter]) -> Iterator[Finding]:

@@ -12,6 +12,8 @@ import yaml
 from kafka import KafkaAdminClient
 
 from streamduel.cli import repair, repair_opening
+from streamduel.config import load
+from streamduel.doctor import examine
 from streamduel.errors import ConnectorError
 from tests.broker.fixture import Broker, Topics, on_both_clients
 from tests.faults.kafka_runs import EXPERIMENTS, PATIENCE, Run, configure_faults, visible
@@ -188,6 +190,8 @@ def test_a_topic_with_more_partitions_is_refused_and_continued(
     shown = repaired("repartition", moved, "--from", run.config)
     assert all(f"Experiment '{name}': partition " in shown for name in EXPERIMENTS)
     later = run._replace(config=moved)
+    examined = {it.name: it.verdict for it in examine(load(moved))}
+    assert examined["records"] == "fine"  # the records so far are in the former partitions
     produce(later, 1300, 2300)
     fold(later)
     assert duels(later) > before

@@ -179,6 +179,22 @@ def test_a_control_record_that_waits_counts_as_it_will(
         assert run(config, "--until-end", "--quiet").status == 0
 
 
+def test_records_from_before_a_repair_are_not_checked(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config = write(tmp_path, *(dated(number) for number in range(9)))
+    assert run(config, "--until-end", "--quiet").status == 0
+    write(tmp_path, dated(0), *(dated(number, a="nobody") for number in range(4)))
+    assert streamduel("repair", "new-log", config, "--at-end").status == 0
+    earlier = "0 dead letters, 5 records from before a repair not checked."
+    found = checks(streamduel, config)
+    assert found["records"] == ("fine", f"among the newest 5 records: 0 valid, {earlier}")
+    with (tmp_path / "clicks.jsonl").open("ab") as file:
+        file.write(dated(9) + b"\n")
+    found = checks(streamduel, config)
+    assert found["records"] == ("fine", f"among the newest 6 records: 1 valid, {earlier}")
+
+
 def test_no_control_record_changes_a_fixed_setting(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder, {"experiments.search.join_window_ms": 5000})
     verdict, sentence = checks(streamduel, config)["settings"]
