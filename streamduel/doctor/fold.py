@@ -48,6 +48,13 @@ def open_task(
     task.open(begin)
     for name in list(task.unstarted):
         task.start(name)
+    for name, entry in _present(saved):
+        if name in task.experiments:
+            roster = task.experiments[name].roster
+            for arm, at in entry.state["retired"].items():
+                if at < begin:  # known as retired, without a place in the policy
+                    roster.add(arm, at - 1)
+                    roster.retire(arm, at)
     return task
 
 

@@ -13,6 +13,7 @@ import pytest
 from streamduel import doctor
 from streamduel.config import load
 from streamduel.diagnosis import Diagnosis, Finding
+from streamduel.doctor.newest_records import NEWEST
 from streamduel.errors import MissingError
 from streamduel.testing import duel, encode
 from tests.logs import ARMS
@@ -160,6 +161,26 @@ def test_records_of_a_retired_arm_counted_before_its_retirement(
         "among the newest 7 records: 5 valid, 1 dead letter, 1 control record not checked.",
     )  # fmt: skip
     assert "was retired at offset 5." in found["dead letters: unknown_arm"][1]
+    write(tmp_path, *(dated(number) for number in range(2)))
+    assert streamduel("repair", "new-log", config).status == 0
+    found = checks(streamduel, config, status=1)
+    sentence = found["dead letters: unknown_arm"][1]
+    assert sentence.endswith(f"arm '{ARMS[0]}' of experiment 'search' was retired.")
+
+
+def test_an_arm_that_was_retired_long_ago_is_not_called_unknown(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config = write(tmp_path, dated(0))
+    assert streamduel("control", config, "search", "retire-arm", ARMS[0]).status == 0
+    with (tmp_path / "clicks.jsonl").open("ab") as file:
+        file.write(b"".join(dated(n, a=ARMS[2]) + b"\n" for n in range(1, NEWEST)))
+    assert run(config, "--until-end", "--quiet").status == 0
+    with (tmp_path / "clicks.jsonl").open("ab") as file:
+        file.write(dated(NEWEST) + b"\n")
+    found = checks(streamduel, config)
+    assert found["records"][1] == "among the newest 200 records: 199 valid, 1 dead letter."
+    assert "was retired at offset 1." in found["dead letters: unknown_arm"][1]
 
 
 def test_a_control_record_that_waits_counts_as_it_will(
