@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from streamduel.analysis.changes import changes
 from streamduel.analysis.client_checks import bots, dependence
+from streamduel.analysis.control_checks import controls
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.report import (
@@ -69,6 +70,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_ties(engine, facts),
         _duplicates(engine, facts),
         _usable(engine, facts),
+        *controls(engine, facts.experiment),
         bots(engine, facts.clients),
         _position(engine, facts),
         _credit(facts),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from streamduel.analysis.control_rows import COLUMNS, has_controls
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.fields import Chosen, find_columns, plain
 from streamduel.analysis.names import NAMES, RANKERS
@@ -30,6 +31,8 @@ def without_constants(engine: Engine, table: Table, chosen: Chosen) -> Table:
     """The table without constant columns that would be taken for a field."""
     fields = find_columns(list(table.columns), chosen, typed=False).fields
     kept = {*chosen.wanted, *(fields.get(side, "") for side in ("a", "b"))}
+    if has_controls(engine, table):
+        kept.update(COLUMNS)
     names = {
         column: plain(column)
         for column in table.columns

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from streamduel.analysis.client_columns import find_other_clients
+from streamduel.analysis.control_rows import control_record, field_of, has_controls, problem
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain, segment_name
 from streamduel.analysis.foreign_values import read_foreign_values
@@ -127,6 +128,9 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
         for field in _TEXTS
         if field in fields
     }
+    if source.kind != "own" and has_controls(engine, table):
+        texts["control"] = control_record(table, fields)
+        texts |= {each: table.text(each) for each in ("action", "arm") if each in table.columns}
     if source.unnamed:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
     if source.kind == "flat":
@@ -167,12 +171,17 @@ def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) ->
     columns = [f"nullif({texts[field]}, '') AS {field}" if field in texts
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
     columns.append(f"{_segment(source)} AS segment")
-    columns.append(_control(source))
+    columns.append(_control(source, texts))
     unread = "CASE WHEN json IS NULL THEN 'JSON or size' END" if source.table.is_json else "NULL"
+    relation = source.table.relation
+    if "control" in texts:
+        unread = f"coalesce({unread}, {problem()})"
+        relation = f"(SELECT *, {texts['control']} AS control_json FROM {relation})"
+        columns.append("control_json")
     translated = source.table.text("rejected") if source.unnamed else "NULL::VARCHAR"
     columns.append(f"{translated} AS rejected")
     columns.append(f"{'refused_field(json::VARCHAR)' if own else unread} AS misfit")
-    rows = f"SELECT {', '.join(columns)} FROM {source.table.relation}"
+    rows = f"SELECT {', '.join(columns)} FROM {relation}"
     if ignored:
         rows += f" WHERE NOT ({' OR '.join(ignored)})"
     if source.kind == "flat":
@@ -240,7 +249,8 @@ def _typed_kind() -> str:
 
 def _flat_kind(there: set[str]) -> str:
     """The kind of a row without a type, by the fields that it has."""
-    cases = ["WHEN a = b THEN 'duel'"]
+    cases = ["WHEN control_json IS NOT NULL THEN 'control'"] if "control" in there else []
+    cases.append("WHEN a = b THEN 'duel'")
     if {"wins_a", "wins_b"} <= there:
         cases.append("WHEN wins_a IS NOT NULL THEN 'duels'")
     if "teams" in there and {"clicks", "clicked_docs"} & there:
@@ -305,12 +315,12 @@ def _segment(source: Source) -> str:
     return f"json_object({parts})::VARCHAR"
 
 
-def _control(source: Source) -> str:
-    """What a control record changes, and who acts; only streamduel's own logs have them."""
-    if source.kind != "own":
+def _control(source: Source, texts: Mapping[str, str]) -> str:
+    """What a control record changes, and who acts."""
+    if source.kind != "own" and "control" not in texts:
         nothing = "NULL::VARCHAR"
         return f"{nothing} AS detail, {nothing} AS actor, {nothing}[] AS applied_arms"
-    text = source.table.text
+    text = source.table.text if source.kind == "own" else field_of
     details = {
         "text": text("text"),
         "arm": text("arm"),
