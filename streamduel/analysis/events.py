@@ -20,6 +20,7 @@ from streamduel.analysis.meanings import is_mirrored
 from streamduel.analysis.names import SHOWN
 from streamduel.analysis.row_counts import check_row_counts
 from streamduel.analysis.service_rules import LIMITS
+from streamduel.analysis.tables import Table
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MARKER, MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
@@ -69,7 +70,10 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
         Rows of another program that are no clicks, by the reason.
     """
     own = source.kind != "flat"
-    factor = 1.0 if own else _time_factor(engine, source)
+    time = source.columns.fields.get("ts")
+    factor = 1.0
+    if not own and time is not None:
+        factor = _time_factor(engine, source.table, source.table.text(time))
     texts = _texts(engine, source, factor)
     ignored = _ignored(source)
     if source.kind == "flat":
@@ -131,6 +135,11 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
     if source.kind != "own" and has_controls(engine, table):
         texts["control"] = control_record(table, fields)
         texts |= {each: table.text(each) for each in ("action", "arm") if each in table.columns}
+    if source.kind == "own" and table.has_broker_time and fields["ts"] == "ts":
+        # The time of the service on Kafka; a negative one is none.
+        factor = _time_factor(engine, table, "broker_time")
+        time = f"milliseconds(broker_time, {factor})"
+        texts["ts"] = f"coalesce(CASE WHEN {time} >= 0 THEN {time}::VARCHAR END, {texts['ts']})"
     if source.unnamed:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
     if source.kind == "flat":
@@ -342,17 +351,13 @@ def _control(source: Source, texts: Mapping[str, str]) -> str:
     )
 
 
-def _time_factor(engine: Engine, source: Source) -> float:
-    """Milliseconds per unit of the numbers in `ts`, by the size of the largest.
+def _time_factor(engine: Engine, table: Table, text: str) -> float:
+    """Milliseconds per unit of the numbers in a column of times, by the size of the largest.
 
     Seconds since 1970 have ten digits today, milliseconds thirteen.
     """
-    fields = source.columns.fields
-    if "ts" not in fields:
-        return 1.0
     rows = engine.rows(
-        f"SELECT max(try_cast({source.table.text(fields['ts'])} AS DOUBLE)) FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT 10000)"
+        f"SELECT max(try_cast({text} AS DOUBLE)) FROM (SELECT * FROM {table.relation} LIMIT 10000)"
     )
     largest = rows[0][0] or 0.0
     # Smaller ones than 1e8 are no times since 1970; differences of milliseconds, as in examples.

@@ -44,8 +44,19 @@ def unwrapped(
         if 2 * len(inner) >= len(rows) and is_log(inner):
             record = f"json ->> {quoted(path_of(column))}"
             value = f"CASE WHEN json_valid({record}) THEN ({record})::JSON END"
-            return _of_json(table, value)
+            return _of_json(table, value, _broker_time(rows))
     return None
+
+
+def _broker_time(rows: Sequence[Row]) -> str:
+    """The broker's time of each record in the dump of a topic, in SQL; empty if there is none.
+
+    >>> print(_broker_time([{"topic": "clicks", "partition": 0, "offset": 7, "ts": 1790000000000}]))
+    json ->> '$."ts"'
+    """
+    columns = _columns(rows)
+    times = [each for each in ("timestamp", "ts") if {each, "partition", "offset"} <= {*columns}]
+    return f"json ->> {quoted(path_of(times[0]))}" if times else ""
 
 
 def with_objects(table: Table, rows: Sequence[Row]) -> Table | None:
@@ -144,7 +155,10 @@ def _are_objects(values: Iterable[dict[str, Any] | list[Any]]) -> bool:
     return all(isinstance(each, dict) for each in inner)
 
 
-def _of_json(table: Table, value: str) -> Table:
+def _of_json(table: Table, value: str, broker_time: str = "") -> Table:
     """A table of JSON, from the rows of another one as JSON."""
-    relation = f"(SELECT {value} AS json FROM {rows_as_json(table)})"
-    return replace(table, relation=relation, columns={}, is_json=True)
+    time = f", {broker_time} AS broker_time" if broker_time else ""
+    relation = f"(SELECT {value} AS json{time} FROM {rows_as_json(table)})"
+    return replace(
+        table, relation=relation, columns={}, is_json=True, has_broker_time=bool(broker_time)
+    )

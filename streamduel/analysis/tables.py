@@ -58,6 +58,8 @@ class Table:
         where: the file or the query, for error sentences.
         whole: of files of JSON, what is after FROM with the rows that are too large.
         lines: the first lines of CSV.
+        has_broker_time: whether the relation has the broker's time of each record, as text in the
+            column `broker_time`.
     """
 
     relation: str
@@ -66,6 +68,7 @@ class Table:
     where: str
     whole: str = ""
     lines: Sequence[str] = ()
+    has_broker_time: bool = False
 
     def text(self, column: str, *, quotes: bool = False) -> str:
         """The value of a column as text, in SQL; arrays and objects are JSON.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from streamduel.analysis.analyze import Request, analyze
 from tests.unit.analysis.exports import (
     OPTIONS,
     ROWS,
+    START,
     Row,
     check,
     iso,
@@ -61,6 +63,55 @@ def test_records_may_be_binary(tmp_path: Path) -> None:
     query = f"SELECT encode(value) AS value, encode(key) AS key, \"offset\" FROM '{text}'"
     (found,) = analyze(Request([], sql=query)).experiments.values()
     check(found)
+
+
+def late_by_broker(time: Callable[[int], object], **record: object) -> list[Row]:
+    """A dump in whose broker's times half of the clicks are too late; in the records none is."""
+    rows: list[Row] = []
+    for n in range(40):
+        at, click = START + 1000 * n, START + 1000 * n + (700_000 if n % 2 else 5000)
+        common = {"experiment": "search", **record}
+        shown: Row = {"type": "impression", "id": f"i{n}", "a": "x", "b": "y", "teams": ["a", "b"]}
+        clicked: Row = {"type": "click", "id": f"c{n}", "impression": f"i{n}", "rank": 0}
+        rows += [
+            {"partition": 0, "offset": len(rows) + more, "timestamp": time(moment),
+             "value": json.dumps({**each, **common})}
+            for more, (each, moment) in enumerate([(shown, at), (clicked, click)])
+        ]  # fmt: skip
+    return rows
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        pytest.param(lambda ms: ms, id="milliseconds"),
+        pytest.param(lambda ms: ms * 1000, id="microseconds"),
+        pytest.param(lambda ms: f"{ms}", id="text"),
+        pytest.param(lambda ms: datetime.fromtimestamp(ms / 1000, UTC).isoformat(), id="ISO 8601"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("suffix", "column"), [("json", "ts"), ("csv", "timestamp"), ("parquet", "timestamp")]
+)
+def test_the_time_of_the_broker_counts(
+    suffix: str, column: str, time: Callable[[int], object], tmp_path: Path
+) -> None:
+    rows = [
+        {column if key == "timestamp" else key: value for key, value in row.items()}
+        for row in late_by_broker(time, ts=START)
+    ]
+    found = only(written(tmp_path / f"dump.{suffix}", rows, OPTIONS[suffix]))
+    assert (found.tallies["late"], found.tallies["accepted"]) == (20, 60)
+
+
+@pytest.mark.parametrize("none", [-1, None])
+def test_a_record_without_a_time_of_the_broker_has_its_own(
+    none: int | None, tmp_path: Path
+) -> None:
+    rows = late_by_broker(lambda _: none, ts=START)
+    found = only(json_lines(tmp_path / "dump.jsonl", rows))
+    assert [day.duels for day in found.days] == [40]
+    assert found.tallies["late"] == 0
 
 
 def in_objects(row: Row) -> Row:
