@@ -22,3 +22,14 @@ def controls(engine: Engine, experiment: str) -> Iterator[Check]:
             f"{counted(unread, 'control record')} cannot be read from this table, and may have"
             " changed the arms. Write the log as JSON Lines or Parquet.",
         )  # fmt: skip
+    named = f"WHERE experiment = {quoted(experiment)}"
+    ((missing,),) = engine.rows(
+        f"SELECT (SELECT count(DISTINCT id) FROM markers {named})"
+        f" - (SELECT count(DISTINCT key) FROM events {named} AND kind = 'control')"
+    )
+    if missing > 0:
+        yield Check(
+            "control records", "warning",
+            f"The log lacks {counted(missing, 'control record')} of a control topic, and may name"
+            " arms that were retired. Name a dump of the control topic, too.",
+        )  # fmt: skip

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Final
 
 from streamduel.analysis.client_columns import find_other_clients
 from streamduel.analysis.control_rows import control_record, field_of, has_controls, problem
+from streamduel.analysis.control_topic import without_markers
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain, segment_name
 from streamduel.analysis.foreign_values import read_foreign_values
@@ -23,7 +25,7 @@ from streamduel.analysis.service_rules import LIMITS
 from streamduel.analysis.tables import Table
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
-from streamduel.records import MARKER, MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
+from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
 
 MAX_RANKS: Final = LIMITS.max_ranks
 """Ranks of a list and clicks on it."""
@@ -40,6 +42,7 @@ CREATE TABLE events (
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
 CREATE TABLE other_clients (col VARCHAR); -- columns that may hold the clients
+CREATE TABLE markers (experiment VARCHAR, id VARCHAR); -- of the records of a control topic
 CREATE TABLE places (col VARCHAR); -- columns of the rankers that were shown on the first side
 CREATE TABLE readings (name VARCHAR, verdict VARCHAR, sentence VARCHAR) -- what numbers mean
 """
@@ -69,6 +72,7 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     Returns:
         Rows of another program that are no clicks, by the reason.
     """
+    source = replace(source, table=without_markers(engine, source.table))
     own = source.kind != "flat"
     time = source.columns.fields.get("ts")
     factor = 1.0
@@ -193,9 +197,7 @@ def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) ->
     rows = f"SELECT {', '.join(columns)} FROM {relation}"
     if ignored:
         rows += f" WHERE NOT ({' OR '.join(ignored)})"
-    if source.kind == "flat":
-        return _without_nothing(source, rows)
-    return f"SELECT * FROM ({rows}) WHERE type IS DISTINCT FROM '{MARKER}'" if own else rows
+    return _without_nothing(source, rows) if source.kind == "flat" else rows
 
 
 def _values(kind: str, own: bool, factor: float, default: str) -> str:
