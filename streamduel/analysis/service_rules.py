@@ -9,13 +9,15 @@ import msgspec
 
 from streamduel.config.model import LimitSettings
 from streamduel.record_rules import contradiction, over_limit
-from streamduel.records import Duels, InputEvent
+from streamduel.records import Duels, InputEvent, Rejected
+from streamduel.stream.decode import SLOW_NUMBER, RecordDecoder
 
 LIMITS: Final = LimitSettings()
 """The limits of the service by default."""
 
 _FIELD: Final = re.compile(r"(?:`\$\.|missing required field `)(\w+)")
 _decode: Final = msgspec.json.Decoder(InputEvent).decode
+_decode_as_service: Final = RecordDecoder(LIMITS.max_record_bytes)
 
 
 def refused_field(text: str | None) -> str | None:
@@ -39,4 +41,19 @@ def refused_field(text: str | None) -> str | None:
         return "fields"
     if over_limit(record, LIMITS) is not None:
         return "counts" if isinstance(record, Duels) else "fields"
-    return None
+    return "chances" if _has_slow_number(text.encode()) else None
+
+
+def _has_slow_number(value: bytes) -> bool:
+    """Whether the service refuses a valid record because of a number such as 1e-310.
+
+    >>> _has_slow_number(b'{"chances":[1e-310]}'), _has_slow_number(b'{"id":"1e-310 "}')
+    (True, False)
+    """
+    if b"[" not in value or not SLOW_NUMBER.search(value):
+        return False
+    try:
+        _decode_as_service(value)
+    except Rejected:
+        return True
+    return False

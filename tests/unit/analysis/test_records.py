@@ -64,6 +64,8 @@ def test_what_the_service_refuses_in_its_own_records_does_not_count(tmp_path: Pa
         {**good, **counts, "id": "w", "wins_a": "2"}, {**good, "id": 5}, {**good, "id": ""},
         {**good, "id": "u", "client": ""}, {**good, "id": "s", "segment": 5},
         {**good, "id": "f", "ts": 1.5}, {**good, "id": "v", "ts": 2**80},
+        {**good, "id": "1e", "teams": ["a", "b"], "clicks": [0], "chances": [1e-310, 0.5],
+         "type": "interleaving"},
         {**good, "id": "n", "b": 5}, {**good, "id": "j", "score": float("nan")},
         control("paus", 1), control("retire_arm", 2),
     ]  # fmt: skip
