@@ -215,7 +215,6 @@ def _opened_again(engine: Engine, experiment: str) -> int:
     """The duplicates that no row repeats: each event that names a side opens its impression."""
     ((opened,),) = engine.rows(
         "SELECT count(*) FROM duplicates AS d JOIN events AS e ON e.rowid = d.row"
-        " ANTI JOIN rare_arms AS r ON r.experiment = e.experiment AND r.arm IN (e.a, e.b)"
         f" WHERE e.kind = 'impression' AND e.is_sides AND e.experiment = {quoted(experiment)}"
     )
     return int(opened)

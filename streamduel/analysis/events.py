@@ -38,7 +38,7 @@ CREATE TABLE events (
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
     docs VARCHAR[], impression UHUGEINT, rank BIGINT, doc VARCHAR, action VARCHAR, arm VARCHAR,
     ts BIGINT, client UHUGEINT, segment VARCHAR, query VARCHAR,
-    detail VARCHAR, actor VARCHAR, applied_arms VARCHAR[], unusable VARCHAR
+    detail VARCHAR, actor VARCHAR, control VARCHAR, unusable VARCHAR
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
 CREATE TABLE other_clients (col VARCHAR); -- columns that may hold the clients
@@ -95,7 +95,7 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
         " coalesce(is_numbered, false),"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
         " impression, rank, doc, action, arm, ts, client, segment, query,"
-        " detail, actor, applied_arms,"
+        " detail, actor, control,"
         " left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem IS"
         " NOT NULL THEN coalesce(rejected, CASE problem WHEN 'winner' THEN winner_text WHEN 'teams'"
         " THEN teams_text WHEN 'clicks' THEN clicks_text WHEN 'counts' THEN counts_text END) END,"
@@ -247,7 +247,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
-      detail, actor, applied_arms, misfit, rejected,
+      detail, actor, control, misfit, rejected,
       winner AS winner_text, teams AS teams_text, ts AS ts_text,
       concat_ws(' / ', wins_a, wins_b, ties) AS counts_text,
       coalesce(clicked_docs, clicks) AS clicks_text"""
@@ -327,11 +327,12 @@ def _segment(source: Source) -> str:
 
 
 def _control(source: Source, texts: Mapping[str, str]) -> str:
-    """What a control record changes, and who acts."""
+    """What a control record changes, who acts, and its JSON."""
     if source.kind != "own" and "control" not in texts:
-        nothing = "NULL::VARCHAR"
-        return f"{nothing} AS detail, {nothing} AS actor, {nothing}[] AS applied_arms"
-    text = source.table.text if source.kind == "own" else field_of
+        return ", ".join(f"NULL::VARCHAR AS {each}" for each in ("detail", "actor", "control"))
+    text, record = field_of, "control_json"
+    if source.kind == "own":
+        text, record = source.table.text, "json"
     details = {
         "text": text("text"),
         "arm": text("arm"),
@@ -344,12 +345,11 @@ def _control(source: Source, texts: Mapping[str, str]) -> str:
         if fields
     )
     detail = f"CASE {text('action')} {cases} END"
-    applied = f"json_extract_string({text('settings', quotes=True)}, '$.arms[*]')"
     is_control = f"{text('type')} = 'control'"
     return (
         f"CASE WHEN {is_control} THEN {detail} END AS detail,"
         f" CASE WHEN {is_control} THEN left({text('actor')}, {MAX_NAME}) END AS actor,"
-        f" CASE WHEN {is_control} AND {text('action')} = 'apply' THEN {applied} END AS applied_arms"
+        f" CASE WHEN {is_control} THEN {record}::VARCHAR END AS control"
     )
 
 

@@ -4,8 +4,7 @@ The service folds a log in its order; here every record is at its own time. Of r
 the earliest counts. A click belongs to the impression that it names if their times are at most one
 join window apart; rows without a time are joined at any distance. A `reset` forgets the records
 with an earlier time, apart from the lists whose join window was open, which the service counts when
-it closes. The duels of an arm that is retired at the end are removed, unless the service would
-refuse to retire it because too few arms would stay.
+it closes. The duels of an arm that is retired at the end are removed.
 """
 
 from __future__ import annotations
@@ -14,18 +13,13 @@ from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.first_rank import first_rank
-from streamduel.config.experiment import MIN_ARMS
+from streamduel.analysis.rosters import choose_arms
 
 OUTCOMES: Final = ("accepted", "duplicate", "dead_letter", "late", "unjoined")
 """Outcomes of records, as `streamduel inspect` names them."""
 
 GROUPED_AT_ONCE: Final = 500_000
 """Clicks that are put into lists in one statement, in some hundred megabytes."""
-
-RARE: Final = 100
-RARE_SHARE: Final = 0.001
-"""An arm or an experiment with fewer records than both is misspelt, or a test: a policy gives even
-a bad arm more."""
 
 
 def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
@@ -40,25 +34,50 @@ def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
     _join_clicks(engine, window_ms)
     first = first_rank(engine)
     _complete_lists(engine, first)
-    _leave_out_rare_names(engine)
-    _choose_arms(engine)
+    _number_arms(engine)
     _collect_duels(engine)
     _count_outcomes(engine, experiment)
 
 
 def _leave_out(engine: Engine, experiment: str | None, window_ms: int) -> None:
-    """Leave out duplicates and what a reset forgets: the view `kept`.
+    """Leave out what the service refuses, duplicates, and what a reset forgets: the view `kept`.
 
-    The view `of_all_time` has what was forgotten, too. The table `controls` has the control records
-    that the service takes.
+    The view `of_all_time` has what was forgotten, too.
     """
     wanted = "true"
     if experiment is not None:
         wanted = f"(experiment = {quoted(experiment)} OR (kind = 'click' AND experiment IS NULL))"
+    _find_duplicates(engine)
+    choose_arms(engine, wanted, window_ms)
+    _refuse(engine)
+    engine.rows(
+        """
+        CREATE VIEW resets AS
+        SELECT experiment, max(ts) AS ts, max(rowid) AS row FROM events
+        WHERE kind = 'control' AND action = 'reset' AND problem IS NULL
+          AND rowid NOT IN (SELECT row FROM duplicates) GROUP BY experiment
+        """
+    )
+    counted_at = f"CASE e.kind WHEN 'impression' THEN e.ts + {window_ms} ELSE e.ts END"
+    engine.run(
+        "leaving out duplicates",
+        f"""
+        CREATE VIEW of_all_time AS
+        SELECT e.rowid AS row, e.*,
+            r.row IS NOT NULL AND coalesce({counted_at} < r.ts, e.rowid < r.row) AS forgotten
+        FROM events AS e LEFT JOIN resets AS r USING (experiment)
+        WHERE problem IS NULL AND e.rowid NOT IN (SELECT row FROM duplicates) AND {wanted};
+        CREATE VIEW kept AS SELECT * FROM of_all_time WHERE NOT forgotten
+        """,
+    )
+
+
+def _find_duplicates(engine: Engine) -> None:
+    """Make the table `duplicates`."""
     engine.run(
         "looking for duplicates",
         """
-        CREATE TABLE duplicates AS
+        CREATE OR REPLACE TABLE duplicates AS
         WITH several AS (
             SELECT experiment, key FROM events WHERE key IS NOT NULL AND problem IS NULL
             GROUP BY experiment, key HAVING count(*) > 1
@@ -74,29 +93,30 @@ def _leave_out(engine: Engine, experiment: str | None, window_ms: int) -> None:
         ) WHERE row <> first
         """,
     )
-    engine.run(
-        "looking for control records",
-        """
-        CREATE TABLE controls AS
-        SELECT rowid AS row, experiment, ts, action, arm, applied_arms FROM events
-        WHERE kind = 'control' AND problem IS NULL
-          AND rowid NOT IN (SELECT row FROM duplicates);
-        CREATE VIEW resets AS
-        SELECT experiment, max(ts) AS ts, max(row) AS row FROM controls
-        WHERE action = 'reset' GROUP BY experiment
-        """,
-    )
-    counted_at = f"CASE e.kind WHEN 'impression' THEN e.ts + {window_ms} ELSE e.ts END"
-    engine.run(
-        "leaving out duplicates",
-        f"""
-        CREATE VIEW of_all_time AS
-        SELECT e.rowid AS row, e.*,
-            r.row IS NOT NULL AND coalesce({counted_at} < r.ts, e.rowid < r.row) AS forgotten
-        FROM events AS e LEFT JOIN resets AS r USING (experiment)
-        WHERE problem IS NULL AND e.rowid NOT IN (SELECT row FROM duplicates) AND {wanted};
-        CREATE VIEW kept AS SELECT * FROM of_all_time WHERE NOT forgotten
-        """,
+
+
+def _refuse(engine: Engine) -> None:
+    """Give records of unknown arms, and control records that cannot take effect, a problem.
+
+    Only the `id` of the latter is remembered, so a correction of the former is no duplicate.
+    """
+    unknown = "(SELECT (experiment, arm) FROM unknown_arms)"
+    if engine.rows("SELECT 1 FROM unknown_arms LIMIT 1"):
+        engine.run(
+            "leaving out unknown arms",
+            f"""
+            UPDATE events SET problem = 'arm', unusable = NULL
+            WHERE problem IS NULL AND kind NOT IN ('click', 'control')
+              AND ((experiment, a) IN {unknown} OR (experiment, b) IN {unknown})
+            """,
+        )
+        if engine.rows(
+            "SELECT 1 FROM duplicates AS d JOIN events AS e ON e.rowid IN (d.row, d.first)"
+            " WHERE e.problem IS NOT NULL LIMIT 1"
+        ):
+            _find_duplicates(engine)
+    engine.rows(
+        "UPDATE events SET problem = r.problem FROM refused AS r WHERE events.rowid = r.row"
     )
 
 
@@ -183,111 +203,21 @@ def _group_clicks(engine: Engine) -> None:
         )
 
 
-def _leave_out_rare_names(engine: Engine) -> None:
-    """Make the tables `arm_duels`, `rare_arms` and `rare_experiments`, and the view `known_arms`.
-
-    An arm that a control record names is no misspelt one.
-    """
-    engine.run(
-        "counting arms",
-        """
-        CREATE TABLE arm_duels AS
-        WITH of_pairs AS (
-            SELECT experiment, a, b, sum(
-                CASE WHEN kind = 'duels' THEN greatest(wins_a + wins_b + ties, 1) ELSE 1 END
-            ) AS n FROM kept
-            WHERE kind NOT IN ('click', 'control') GROUP BY experiment, a, b
-        ), of_arms AS (
-            SELECT experiment, unnest(CASE WHEN a = b THEN [a] ELSE [a, b] END) AS arm, n,
-                sum(n) OVER (PARTITION BY experiment) AS total
-            FROM of_pairs
-        )
-        SELECT experiment, arm, sum(n)::HUGEINT AS duels, total::HUGEINT AS total FROM of_arms
-        GROUP BY experiment, arm, total
-        """,
-    )
-    engine.run(
-        "looking for arms in control records",
-        """
-        CREATE TABLE named_arms AS
-        SELECT DISTINCT experiment, arm FROM (
-            SELECT experiment, arm FROM controls WHERE action = 'add_arm'
-            UNION ALL
-            SELECT experiment, unnest(applied_arms) FROM controls WHERE action = 'apply'
-        ) WHERE experiment IN (SELECT experiment FROM arm_duels)
-        """,
-    )
-    engine.rows(
-        """
-        CREATE VIEW known_arms AS
-        SELECT experiment, arm FROM arm_duels UNION SELECT experiment, arm FROM named_arms
-        """
-    )
-    rare = f"duels < {RARE} AND duels < {RARE_SHARE} * total"
-    engine.run(
-        "looking for misspelt arms",
-        f"CREATE TABLE rare_arms AS SELECT experiment, arm FROM arm_duels WHERE {rare}"
-        " AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM named_arms)",
-    )
-    engine.run(
-        "looking for misspelt experiments",
-        f"""
-        CREATE TABLE rare_experiments AS
-        SELECT experiment FROM (
-            SELECT experiment, duels, sum(duels) OVER () AS total FROM (
-                SELECT experiment, max(total) AS duels FROM arm_duels GROUP BY experiment
-            )
-        ) WHERE {rare}
-        """,
-    )
-
-
-def _choose_arms(engine: Engine) -> None:
-    """Make the table `arms`, without those that are misspelt or retired."""
-    _find_retired(engine)
-    engine.run(
-        "looking for arms that must stay",
-        f"""
-        CREATE TABLE competing AS
-        SELECT experiment, arm, moment, moment IS NOT NULL AND count(*) OVER (
-                PARTITION BY experiment) - row_number() OVER (
-                PARTITION BY experiment ORDER BY moment NULLS LAST, arm) < {MIN_ARMS} AS must_stay
-        FROM known_arms LEFT JOIN retired USING (experiment, arm)
-        WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
-          AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM rare_arms)
-        """,
-    )
+def _number_arms(engine: Engine) -> None:
+    """Make the table `arms`: those that compete in the end, of experiments with duels."""
     engine.run(
         "numbering arms",
         """
         CREATE TABLE arms AS
         SELECT experiment, arm, row_number() OVER (PARTITION BY experiment ORDER BY arm) - 1 AS i
-        FROM competing WHERE moment IS NULL OR must_stay
-        """,
-    )
-
-
-def _find_retired(engine: Engine) -> None:
-    """Make the table `retired`: arms, and the moment of their last change.
-
-    The list of arms of an `apply` retires those that it leaves out.
-    """
-    engine.run(
-        "looking for retired arms",
-        """
-        CREATE TABLE retired AS
-        WITH changes AS (
-            SELECT experiment, arm, action = 'retire_arm' AS is_retired,
-                (coalesce(ts, 0), row) AS moment
-            FROM controls WHERE action IN ('add_arm', 'retire_arm')
+        FROM (
+            SELECT experiment, arm FROM rosters WHERE NOT is_retired
             UNION ALL
-            SELECT experiment, r.arm, NOT list_contains(applied_arms, r.arm),
-                (coalesce(ts, 0), row)
-            FROM controls JOIN known_arms AS r USING (experiment)
-            WHERE action = 'apply' AND len(applied_arms) > 0
+            SELECT experiment, arm FROM arm_duels
+            WHERE NOT is_rare AND experiment NOT IN (SELECT experiment FROM rosters)
         )
-        SELECT experiment, arm, max(moment) AS moment FROM changes
-        GROUP BY experiment, arm HAVING arg_max(is_retired, moment)
+        WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
+          AND experiment IN (SELECT experiment FROM kept WHERE kind NOT IN ('click', 'control'))
         """,
     )
 
@@ -340,26 +270,20 @@ def _collect_duels(engine: Engine) -> None:
 
 def _count_outcomes(engine: Engine, wanted: str | None) -> None:
     """Make the table `outcomes`: how many records of each experiment had which outcome."""
-    rare_arm = """CASE WHEN (experiment, a) IN (SELECT (experiment, arm) FROM rare_arms)
-                OR (experiment, b) IN (SELECT (experiment, arm) FROM rare_arms) THEN 'arm' END"""
-    must_stay = """CASE WHEN (experiment, row) IN (
-        SELECT (experiment, moment[2]) FROM competing WHERE must_stay) THEN 'arm' END"""
     engine.run(
         "counting records",
         f"""
         CREATE TABLE outcomes AS
         WITH repeated AS ( -- a click that names no experiment has that of the first with its id
-            SELECT coalesce(e.experiment, c.experiment) AS experiment, e.a, e.b
+            SELECT coalesce(e.experiment, c.experiment) AS experiment
             FROM duplicates AS d JOIN events AS e ON e.rowid = d.row
             LEFT JOIN clicks AS c ON c.row = d.first
         ), refused AS (
             SELECT experiment, problem FROM events WHERE problem IS NOT NULL
             UNION ALL
-            SELECT experiment, CASE WHEN is_outside THEN 'clicks' ELSE {rare_arm} END FROM lists
+            SELECT experiment, CASE WHEN is_outside THEN 'clicks' END FROM lists
             UNION ALL
-            SELECT experiment, {rare_arm} FROM kept WHERE kind IN ('duel', 'duels')
-            UNION ALL
-            SELECT experiment, {must_stay} FROM kept WHERE kind = 'control'
+            SELECT experiment, NULL FROM kept WHERE kind IN ('duel', 'duels', 'control')
         )
         SELECT coalesce(experiment, {_only(wanted)}) AS experiment, outcome, problem,
             count(*) AS records
@@ -368,8 +292,7 @@ def _count_outcomes(engine: Engine, wanted: str | None) -> None:
                 CASE WHEN problem IS NULL THEN 'accepted' ELSE 'dead_letter' END AS outcome
             FROM refused
             UNION ALL
-            SELECT experiment, {rare_arm}, CASE WHEN {rare_arm} IS NULL THEN 'duplicate'
-                ELSE 'dead_letter' END FROM repeated
+            SELECT experiment, NULL, 'duplicate' FROM repeated
             UNION ALL
             SELECT experiment, CASE WHEN outcome = 'dead_letter' THEN 'click' END, outcome
             FROM clicks

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamduel.analysis.engine import Engine
-from streamduel.analysis.joining import RARE
+from streamduel.analysis.rosters import RARE
 from streamduel.analysis.tables import rejects
 from streamduel.errors import counted, listed, nearest, readable
 from streamduel.record_rules import ALLOWED
@@ -56,7 +56,7 @@ def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
     for problem, n, value, a, b, is_flat in engine.rows(
         "SELECT problem, count(*) AS n, min(unusable), arg_min(a, unusable), arg_min(b, unusable),"
         " bool_and(is_flat) FROM events"
-        " WHERE problem IS NOT NULL GROUP BY problem ORDER BY n DESC, problem LIMIT 1"
+        " WHERE problem <> 'arm' GROUP BY problem ORDER BY n DESC, problem LIMIT 1"
     ):
         rules = _ALLOWED if is_flat else ALLOWED
         example = f", such as '{readable(value, 80)}'" if value else ""
@@ -72,8 +72,8 @@ def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
             )
     for (moment,) in engine.rows("SELECT max(row) FROM resets HAVING count(*) > 0"):
         yield f"a 'reset' forgets the records with an earlier time (record {moment + 1:,})"
-    for what in ("arm", "experiment"):
-        (rare,) = engine.rows(f"SELECT count(*) FROM rare_{what}s")[0]
+    for what, table in (("arm", "unknown_arms WHERE is_rare"), ("experiment", "rare_experiments")):
+        (rare,) = engine.rows(f"SELECT count(*) FROM {table}")[0]
         if rare:
             named = "ranker" if what == "arm" else what
             yield (

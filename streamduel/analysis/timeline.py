@@ -21,7 +21,7 @@ def timelines(engine: Engine) -> dict[str, list[Moment]]:
             SELECT *, rowid AS row, row_number() OVER (
                 PARTITION BY experiment ORDER BY ts DESC NULLS LAST, rowid DESC
             ) AS place
-            FROM events WHERE kind = 'control' AND action IN ({actions})
+            FROM events WHERE kind = 'control' AND action IN ({actions}) AND problem IS NULL
               AND rowid NOT IN (SELECT row FROM duplicates)
         ) WHERE place <= {MAX_MOMENTS} ORDER BY experiment, place DESC
         """

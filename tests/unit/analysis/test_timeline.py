@@ -30,6 +30,7 @@ def test_control_records_are_told_with_their_actor(tmp_path: Path) -> None:
         {"action": "note", "id": "c0", "text": "a duplicate", "ts": START + 9},
         {"action": "apply", "settings": "nothing", "ts": START + 4},
         {"action": "unheard of", "ts": START},
+        {"action": "retire_arm", "arm": "unheard of", "ts": START + 5},
     )
     assert found.experiments["shop"].timeline == [
         Moment(None, "pause", None, None),
@@ -38,7 +39,6 @@ def test_control_records_are_told_with_their_actor(tmp_path: Path) -> None:
         Moment(START + 1, "add_arm", "dense", None),
         Moment(START + 2, "apply", "decide_every, slate", None),
         Moment(START + 3, "note", "trained again", "alice"),
-        Moment(START + 4, "apply", "", None),
     ]
     assert "Timeline</h2>" in render(found)
 
@@ -82,7 +82,8 @@ def test_an_arm_without_duels_competes_from_its_control_record_on(tmp_path: Path
 
 def test_notes_are_shown_as_text(tmp_path: Path) -> None:
     bad = "<script>alert(1)</script>" + "x" * 900
-    page = render(analysis(tmp_path, {"action": "note", "text": bad, "actor": bad, "ts": 2**52}))
+    note = {"action": "note", "text": bad, "actor": bad[:256], "ts": 2**52}
+    page = render(analysis(tmp_path, note))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" + "x" * 900 in page
 
