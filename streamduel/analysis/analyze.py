@@ -271,12 +271,24 @@ def _experiment(
         credits=by_credit,
         segments=findings_of(segments, arms),
         disagreements=disagreements_of(segments, arms),
-        checks=checks(engine, Facts(name, arms, tallies, finding, by_credit, clients, quarters)),
+        checks=checks(
+            engine,
+            Facts(name, arms, tallies, finding, by_credit, clients, quarters, _options(request)),
+        ),
         tallies=tallies,
         clients=clients,
         most_met=None if finding.leader is None else arms[opponent],
         days=days(engine, name, (leader, opponent), request.credit, request.rules),
     )
+
+
+def _options(request: Request) -> dict[str, str]:
+    """The options that decide how duels count, by the setting of the service."""
+    return {
+        "credit": f"--credit {request.credit}",
+        "no_click": f"--no-click {request.rules.no_click}",
+        "ties": f"--ties {request.rules.ties}",
+    }
 
 
 def _sensitivity(counts: Counts, arms: list[str], rules: Rules) -> Sensitivity:

@@ -21,7 +21,7 @@ from streamduel.analysis.report import (
 from streamduel.analysis.side_checks import fairness, named, placed
 from streamduel.analysis.tables import rejects
 from streamduel.diagnosis import Grade
-from streamduel.errors import counted, readable
+from streamduel.errors import counted, enumerated, listed, readable
 from streamduel.stream.alarms import TOLERATED
 
 CONTENT: Final = ("a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks", "impression",
@@ -47,7 +47,10 @@ whichever unit the column is taken to have."""
 
 
 class Facts(NamedTuple):
-    """What the checks of one experiment look at."""
+    """What the checks of one experiment look at.
+
+    `rules` has the options that decide how duels count, by the setting of the service.
+    """
 
     experiment: str
     arms: Sequence[str]
@@ -56,6 +59,7 @@ class Facts(NamedTuple):
     credits: Mapping[str, Sensitivity]
     clients: Clients
     quarters: Mapping[str, Judged]
+    rules: Mapping[str, str]
 
 
 def checks(engine: Engine, facts: Facts) -> list[Check]:
@@ -68,9 +72,9 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_times(engine, facts),
         *_readings(engine),
         *_ties(engine, facts),
+        *controls(engine, facts.experiment, facts.rules),
         _duplicates(engine, facts),
         _usable(engine, facts),
-        *controls(engine, facts.experiment),
         bots(engine, facts.clients),
         _position(engine, facts),
         _credit(facts),

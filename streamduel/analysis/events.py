@@ -330,9 +330,8 @@ def _control(source: Source, texts: Mapping[str, str]) -> str:
     """What a control record changes, who acts, and its JSON."""
     if source.kind != "own" and "control" not in texts:
         return ", ".join(f"NULL::VARCHAR AS {each}" for each in ("detail", "actor", "control"))
-    text, record = field_of, "control_json"
-    if source.kind == "own":
-        text, record = source.table.text, "json"
+    text = source.table.text if source.kind == "own" else field_of
+    record = "json" if source.kind == "own" else "control_json"
     details = {
         "text": text("text"),
         "arm": text("arm"),

@@ -122,3 +122,32 @@ def test_control_records_of_several_experiments_are_apart(tmp_path: Path) -> Non
     path = json_lines(tmp_path / "x.jsonl", [*rows, *other])
     assert only(path, experiment="search").arms == ["x", "y"]
     assert only(path, experiment="ads").arms == ["x", "y", "z"]
+
+
+CHANGES: dict[str, tuple[list[Row], str, str]] = {
+    "one rule": ([apply(ties="drop")], "warning",
+        "The service changed ties at 2026-09-21 14:13 UTC; all duels here are counted by"
+        " --ties half."),
+    "several, and a ranker": ([apply(credit={"name": "first_click"}, no_click="drop"), RETIRE_Z],
+        "warning", "The service changed credit at 2026-09-21 14:13 UTC and no_click at 2026-09-21"
+        " 14:13 UTC; all duels here are counted by --credit click_count and --no-click tie."
+        " Retired, and left out with their duels: z."),
+    "without a time": ([{**apply(ties="drop"), "ts": None}], "warning",
+        "The service changed ties; all duels here are counted by --ties half."),
+    "rankers alone": ([apply(arms=["x", "y"])], "fine",
+        "Retired, and left out with their duels: z."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_control_records_changed_is_told(change: str, tmp_path: Path) -> None:
+    controls, verdict, sentence = CHANGES[change]
+    found = only(json_lines(tmp_path / "x.jsonl", log(X_Y, Z_X, Z_Y, *controls)))
+    (check,) = [each for each in found.checks if each.name == "control records"]
+    assert (check.verdict, check.sentence) == (verdict, sentence)
+
+
+@pytest.mark.parametrize("control", [apply(ties="third"), apply(decide_every=2), ADD_Z], ids=str)
+def test_nothing_is_told_of_other_control_records(control: Row, tmp_path: Path) -> None:
+    found = only(json_lines(tmp_path / "x.jsonl", log(X_Y, Z_X, Z_Y, control)))
+    assert "control records" not in {each.name for each in found.checks}
