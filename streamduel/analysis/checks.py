@@ -21,7 +21,7 @@ from streamduel.analysis.report import (
 from streamduel.analysis.side_checks import fairness, named, placed
 from streamduel.analysis.tables import rejects
 from streamduel.diagnosis import Grade
-from streamduel.errors import counted, enumerated, listed, readable
+from streamduel.errors import counted, readable
 from streamduel.stream.alarms import TOLERATED
 
 CONTENT: Final = ("a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks", "impression",
