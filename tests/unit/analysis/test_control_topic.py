@@ -33,7 +33,7 @@ def dump(rows: list[Row]) -> list[Row]:
     return [
         {"topic": "control", "partition": 0, "offset": offset, "timestamp": 1_790_000_000_000 + at,
          "payload": json.dumps(row)}
-        for offset, (at, row) in enumerate(zip((5, 900_000_000), rows, strict=True))
+        for offset, (at, row) in enumerate(zip((-5, 900_000_000), rows, strict=True))
     ]  # fmt: skip
 
 
