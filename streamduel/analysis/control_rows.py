@@ -1,13 +1,15 @@
-"""Control records of streamduel in a table: CSV, Parquet, a query, or JSON with other records."""
+"""Control records of streamduel in a table of any program, and the markers in place of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.tables import Table, path_of
 from streamduel.record_rules import ACTION_FIELDS
+from streamduel.records import MARKER
 
 COLUMNS: Final = ("type", "action", "arm")
 """Columns of control records that are those of something else in the logs of other programs."""
@@ -63,6 +65,24 @@ def problem() -> str:
         f"CASE WHEN control_json IS NULL THEN NULL WHEN {unreadable} THEN {quoted(UNREADABLE)}"
         " ELSE refused_field(control_json::VARCHAR) END"
     )
+
+
+def without_markers(engine: Engine, table: Table) -> Table:
+    """The table without markers, which are kept in the table `markers`."""
+    fields = ("type", "experiment", "id")
+    if not table.is_json and not {*fields, "control_offset"} <= table.columns.keys():
+        return table
+    kind, experiment, id_ = map(table.text, fields)
+    is_marker = f"coalesce({kind} = {quoted(MARKER)}, false)"
+    # Few rows have the word; the type of the others need not be looked for.
+    has_word = f"contains(json::VARCHAR, {quoted(MARKER)}) AND " if table.is_json else ""
+    ((found,),) = engine.rows(
+        f"INSERT INTO markers SELECT {experiment}, {id_} FROM {table.relation}"
+        f" WHERE {has_word}{is_marker}"
+    )
+    if not found:
+        return table
+    return replace(table, relation=f"(SELECT * FROM {table.relation} WHERE NOT {is_marker})")
 
 
 def _settings(table: Table) -> str:

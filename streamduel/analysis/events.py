@@ -12,8 +12,13 @@ from dataclasses import replace
 from typing import Final
 
 from streamduel.analysis.client_columns import find_other_clients
-from streamduel.analysis.control_rows import control_record, field_of, has_controls, problem
-from streamduel.analysis.control_topic import without_markers
+from streamduel.analysis.control_rows import (
+    control_record,
+    field_of,
+    has_controls,
+    problem,
+    without_markers,
+)
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain, segment_name
 from streamduel.analysis.foreign_values import read_foreign_values
