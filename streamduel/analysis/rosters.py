@@ -21,11 +21,8 @@ from streamduel.config.experiment import JOIN_WINDOW_MS, MIN_ARMS, ExperimentSet
 from streamduel.records import MAX_TIME, Control, Rejected
 from streamduel.section import MAX_ARMS
 from streamduel.stream import control
-from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.output_buffer import OutputBuffer
 from streamduel.stream.partition_context import PartitionContext
-from streamduel.stream.timers import Timers
 
 COUNTING: Final = ("ties", "credit", "no_click")
 """Settings that decide how a duel counts, which here hold for the whole log."""
@@ -192,9 +189,7 @@ def _apply(
     records: Iterator[tuple[int | None, int, Control]],
 ) -> None:
     """Apply an experiment's control records, and keep what they did."""
-    context = PartitionContext(
-        0, MAX_TIME, DedupeWindow(1, 0), Timers(), OutputBuffer("", 0), LIMITS, lambda: None
-    )
+    context = PartitionContext.detached(0, MAX_TIME, LIMITS)
     own_window = None if window_ms == JOIN_WINDOW_MS else window_ms
     settings = ExperimentSettings(arms=list(start), join_window_ms=own_window)
     experiment, done = Experiment(name, settings, context, 0, 0), _Applied()

@@ -22,11 +22,8 @@ from streamduel.stream import (
     snapshot,
     snapshot_reading,
 )
-from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.output_buffer import OutputBuffer
 from streamduel.stream.partition_context import PartitionContext
-from streamduel.stream.timers import Timers
 
 NOT_STARTED: Final = "No experiment runs yet: there is no snapshot to compare with."
 
@@ -114,13 +111,8 @@ def _restored(
 ) -> Experiment:
     """An experiment that answers as the fold would, and is then thrown away."""
     saved_state.check(saved.experiment, saved.state)
-    number, config = partition.partition, loaded.config
-    window_ms = config.dedupe.window_ms
-    window = DedupeWindow(config.dedupe.window_records, window_ms)
-    outputs = OutputBuffer(partition.topic, number)
-    context = PartitionContext(
-        number, window_ms, window, Timers(), outputs, config.limits, heartbeat=lambda: None
-    )
+    config = loaded.config
+    context = PartitionContext.detached(partition.partition, config.dedupe.window_ms, config.limits)
     begun = continuity.begun(saved)
     experiment = Experiment(saved.experiment, begun, context, 0, saved.started_at, saved.state)
     experiment.configured = config.experiments[saved.experiment]

@@ -53,3 +53,11 @@ class PartitionContext:
     def __post_init__(self) -> None:
         self.memory = OpenMemory(self.limits.max_open_bytes)
         self.client_duels = ClientDuels(self.window)
+
+    @classmethod
+    def detached(
+        cls, partition: int, join_window_ms: int, limits: LimitSettings
+    ) -> PartitionContext:
+        """That of an experiment which answers what the fold would do, and is then thrown away."""
+        window, outputs = DedupeWindow(1, 0), OutputBuffer("", partition)
+        return cls(partition, join_window_ms, window, Timers(), outputs, limits, lambda: None)
