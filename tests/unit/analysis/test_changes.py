@@ -54,6 +54,33 @@ def test_a_heavy_user_of_one_day_is_no_change(tmp_path: Path) -> None:
     assert change(only(json_lines(tmp_path / "x.json", rows))).verdict == "fine"
 
 
+@pytest.mark.parametrize(("n", "verdict"), [(396, "unknown"), (400, "warning")])
+def test_a_quarter_with_100_duels_of_the_leader_can_be_compared(
+    n: int, verdict: str, tmp_path: Path
+) -> None:
+    rows = duels(n, lambda k: float(4 * k < n))
+    assert change(only(json_lines(tmp_path / "x.json", rows))).verdict == verdict
+
+
+def test_duels_of_one_minute_have_no_quarters_to_compare(tmp_path: Path) -> None:
+    rows = [{**row, "ts": START} for row in duels(400, lambda _: 0.5)]
+    assert change(only(json_lines(tmp_path / "x.json", rows))).verdict == "unknown"
+
+
+def test_a_change_between_others_than_the_leader_is_not_told(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"q{k}-{b}", "a": a, "b": b, "winner": won, "ts": START + k * HOUR_MS}
+        for k in range(800)
+        for a, b, won in (
+            ("ltr", "bm25", "ab"[k % 4 == 0]),
+            ("ltr", "dense", "ab"[k % 4 == 0]),
+            ("bm25", "hybrid", "ab"[k < 400]),
+        )
+    ]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert (found.leader, change(found).verdict) == ("ltr", "fine")
+
+
 @pytest.mark.parametrize("times", [False, True])
 def test_too_few_duels_or_times_say_nothing(tmp_path: Path, times: bool) -> None:
     rows = duels(300 if times else 2000, lambda k: float(k < 100))

@@ -135,6 +135,20 @@ def test_the_share_of_bots_is_that_of_all_duels(tmp_path: Path) -> None:
     assert bots.verdict == "fine"
 
 
+@pytest.mark.parametrize(
+    ("usual", "most", "bots"), [(1, 100, 0), (1, 101, 1), (4, 200, 0), (4, 201, 1)]
+)
+def test_a_bot_has_more_than_100_duels_and_50_times_the_median(
+    usual: int, most: int, bots: int, tmp_path: Path
+) -> None:
+    users = [f"u{n}" for n in range(40) for _ in range(usual)] + ["crawler"] * most
+    rows = [{"a": "bm25", "b": "ltr", "winner": "a", "user_id": user} for user in users]
+    (check,) = [
+        each for each in only(json_lines(tmp_path / "x.json", rows)).checks if each.name == "bots"
+    ]
+    assert check.verdict == ("warning" if bots else "fine")
+
+
 def test_a_few_duels_of_a_crawler_do_not_hide_the_champion(tmp_path: Path) -> None:
     found = only(heavy_log(tmp_path / "x.json", 60))
 
@@ -218,6 +232,16 @@ def test_counts_are_made_once_for_each_part(
     ]
     assert len(only(json_lines(tmp_path / "x.json", rows)).pairs) == 190
     assert len(made) < 10
+
+
+def test_clients_that_repeat_themselves_are_told_from_a_few_that_decide(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"a": "bm25", "b": "ltr", "winner": "ab"[client < 14], "user": f"u{client}"}
+        for client in range(20)
+        for _ in range(30 if client else 60)
+    ]
+    why = sentence(only(json_lines(tmp_path / "x.json", rows)), "dependence on clients")
+    assert why.endswith(": clients repeat themselves.")
 
 
 def three_heavy_users(column: str) -> list[Row]:

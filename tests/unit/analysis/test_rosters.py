@@ -65,6 +65,16 @@ def test_control_records_have_the_effect_that_they_have_in_the_service(
     assert len(found.timeline) == len(controls) - dead_letters
 
 
+@pytest.mark.parametrize(
+    ("record", "arms"), [(apply(ties="drop"), ["x", "y"]), (FREEZE, ["x", "y", "z"])]
+)
+def test_a_rare_arm_that_a_control_record_names_is_not_misspelt(
+    record: Row, arms: list[str], tmp_path: Path
+) -> None:
+    rows = log(("x", "y", 100_000, 100_000), ("z", "x", 5, 5), record)
+    assert only(json_lines(tmp_path / "x.jsonl", rows)).arms == arms
+
+
 def test_an_arm_competes_from_its_control_record_on(tmp_path: Path) -> None:
     """Without it, there were too few arms to retire one."""
     retired = {"action": "retire_arm", "arm": "x"}
@@ -114,6 +124,22 @@ def test_a_misspelt_arm_that_is_corrected_under_the_same_id_counts(tmp_path: Pat
     (pair,) = found.pairs
     assert (pair.wins_a, pair.wins_b) == (30_340, 30_200)
     assert (found.tallies["dead_letter"], found.tallies["duplicate"]) == (40, 0)
+
+
+@pytest.mark.parametrize(
+    ("duels", "total", "arms"),
+    [
+        (99, 100_000, ["x", "y"]),
+        (99, 99_000, ["q", "x", "y"]),
+        (100, 200_000, ["q", "x", "y"]),
+    ],
+)
+def test_an_arm_with_less_than_100_duels_and_a_thousandth_of_all_is_misspelt(
+    duels: int, total: int, arms: list[str], tmp_path: Path
+) -> None:
+    half = (total - duels) // 2
+    rows = log(("x", "y", half, total - duels - half), ("q", "x", duels, 0))
+    assert only(json_lines(tmp_path / "x.jsonl", rows)).arms == arms
 
 
 def test_control_records_of_several_experiments_are_apart(tmp_path: Path) -> None:
