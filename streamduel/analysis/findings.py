@@ -69,7 +69,7 @@ class Judged:
     def finding(self, arms: Sequence[str]) -> Finding:
         """The finding for people."""
         fought = float(self.verdict.wins.sum())
-        ahead = fought > 0 and wins_over(self.verdict.wins)[self.verdict.champion] > 0
+        ahead = wins_over(self.verdict.wins)[self.verdict.champion] > 0
         leader = arms[self.verdict.champion] if ahead else None
         return Finding(
             champion=leader if self.confidence >= LEVEL else None,
