@@ -20,6 +20,14 @@ def duels(day: int, rival: str, won: int, of: int) -> list[Row]:
     ]  # fmt: skip
 
 
+def test_days_of_a_long_log_are_shown_together(tmp_path: Path) -> None:
+    rows = [row for day in range(61) for row in duels(day, "ltr", 1, 2)]
+    found = only(json_lines(tmp_path / "x.jsonl", rows[:120]))
+    assert [day.duels for day in found.days] == [2] * 60
+    found = only(json_lines(tmp_path / "y.jsonl", rows))
+    assert [day.duels for day in found.days] == [*[4] * 30, 2]
+
+
 @pytest.mark.parametrize("swapped", [False, True])
 def test_constant_preferences_are_flat_though_opponents_change(
     tmp_path: Path, swapped: bool

@@ -48,6 +48,13 @@ def test_the_first_rank_that_is_assumed_is_told(tmp_path: Path) -> None:
     assert "fewer than 100 clicks" in sentence(few, "ranks")
 
 
+def test_a_click_beyond_the_last_rank_shows_that_ranks_begin_with_1(tmp_path: Path) -> None:
+    teams: list[str | None] = ["b", "a", "b"]
+    found = only(log(tmp_path / "x.jsonl", (30, teams, [1]), (10, teams, [3]), (5, teams, [2])))
+    assert wins(found) == (5, 40)
+    assert found.tallies["dead_letter"] == 0
+
+
 ROWS: dict[str, list[Row]] = {
     "clicks of each side": [{"a": "bm25", "b": "ltr", "clicks_a": 0, "clicks_b": 1}],
     "flags": [{"a": "bm25", "b": "ltr", "teams": "aba", "clicks": [False, True, False]}],

@@ -39,3 +39,23 @@ def test_a_check_warns_of_counts_of_rows_with_ids(tmp_path: Path) -> None:
 def test_ones_and_numbers_of_rows_count_nothing(step: int, tmp_path: Path) -> None:
     rows = [{**row, "count": 1 + step * number} for number, row in enumerate(COUNTED)]
     assert only(json_lines(tmp_path / "x.json", rows)).duels == 90
+
+
+def test_two_numbers_in_a_row_may_be_counts(tmp_path: Path) -> None:
+    rows = [{**row, "count": 5 + n} for n, row in enumerate(COUNTED[:2])]
+    with pytest.raises(ConfigurationError, match="how often each row"):
+        only(json_lines(tmp_path / "x.json", rows))
+
+
+NO_COUNTS: dict[str, tuple[Row, list[str]]] = {
+    "sums": ({"wins_a": 1, "wins_b": 0, "winner": None}, []),
+    "a segment": ({}, ["segment=count"]),
+    "something inside": ({"count": {"n": 100}}, []),
+}
+
+
+@pytest.mark.parametrize("case", NO_COUNTS)
+def test_a_column_of_another_meaning_counts_nothing(case: str, tmp_path: Path) -> None:
+    change, columns = NO_COUNTS[case]
+    path = json_lines(tmp_path / "x.json", [{**row, **change} for row in COUNTED])
+    assert only(path, columns=columns).duels == 90

@@ -94,6 +94,13 @@ def test_many_segments_are_bounded(tmp_path: Path) -> None:
     assert len(found.segments["segment"]) == 20
 
 
+def test_the_largest_segments_of_a_kind_are_kept(tmp_path: Path) -> None:
+    rows = [{**row, "segment": f"part {min(n // 2, 20):02}"} for n, row in enumerate(lists(43))]
+    rows += [{**row, "id": f"alone {n}", "segment": "a"} for n, row in enumerate(lists(1))]
+    found = only(json_lines(tmp_path / "x.json", rows), columns=["segment=segment"])
+    assert list(found.segments["segment"]) == ["part 20", *(f"part {n:02}" for n in range(19))]
+
+
 def test_every_duel_counts_whatever_the_other_kinds_of_its_segments(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     with duckdb.connect() as connection:  # phones prefer ltr, but in frequent categories bm25
@@ -147,3 +154,4 @@ def test_arms_served_alone_are_no_duels_of_a_segment(tmp_path: Path) -> None:
     ]
     found = only(json_lines(tmp_path / "x.json", rows))
     assert (found.duels, found.segments["segment"]["phone"].duels) == (50, 20)
+    assert found.disagreements == {}, "one segment has none to disagree with"

@@ -218,6 +218,8 @@ def test_clicks_of_no_list_are_those_of_the_only_experiment(tmp_path: Path) -> N
     more = json_lines(tmp_path / "z", [{**row, "experiment": "news"} for row in shown])
     named_one = analyze(Request([str(lists), str(others), str(more)], experiment="shop"))
     assert named_one.unread == {"clicks without a list": 9}
+    both = analyze(Request([str(lists), str(others), str(more)]))
+    assert both.unread == {"clicks without a list": 9}
     with pytest.raises(StreamduelError, match=r"in 9 records; 9 are clicks whose list is not"):
         only(others)
 
