@@ -52,6 +52,20 @@ def test_the_order_and_the_format_of_the_log_do_not_matter(tmp_path: Path) -> No
     assert found(written(tmp_path / "x.parquet", rows, "FORMAT parquet")) == drawn
 
 
+def test_ten_ranks_of_lists_of_two_teams_are_shown_and_each_click_once(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"q{n}", "a": "ltr", "b": "bm25", "query": f"shoes {n}", "teams": [*"ab"] * 6,
+         "docs": [f"d{rank}" for rank in range(12)], "clicks": [2, 0, 2]}
+        for n in range(30)
+    ]  # fmt: skip
+    one_team = [{**row, "id": f"x-{row['id']}", "teams": ["a"] * 12} for row in rows]
+    drawn = found(json_lines(tmp_path / "x.json", [*rows, *one_team]))
+    assert len(drawn) == 20
+    for each in drawn:
+        assert (each.docs, each.ranks) == ([f"d{rank}" for rank in range(10)], 12)
+        assert (each.teams, each.clicks) == ([*"ab"] * 5, [0, 2])
+
+
 def test_lists_without_queries_or_documents_are_no_examples(tmp_path: Path) -> None:
     rows = logged(200)
     for number, row in enumerate(rows):
