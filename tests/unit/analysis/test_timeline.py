@@ -80,6 +80,12 @@ def test_an_arm_without_duels_competes_from_its_control_record_on(tmp_path: Path
     assert found.experiments["shop"].arms == ["new", "x", "y"], "it is rare, and not misspelt"
 
 
+def test_the_newest_100_are_told(tmp_path: Path) -> None:
+    notes = [{"action": "note", "text": f"n{n}", "ts": START + n} for n in range(101)]
+    found = analysis(tmp_path, *notes).experiments["shop"].timeline
+    assert [each.text for each in found] == [f"n{n}" for n in range(1, 101)]
+
+
 def test_notes_are_shown_as_text(tmp_path: Path) -> None:
     bad = "<script>alert(1)</script>" + "x" * 900
     note = {"action": "note", "text": bad, "actor": bad[:256], "ts": 2**52}
