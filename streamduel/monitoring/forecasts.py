@@ -244,6 +244,8 @@ def _why_not(view: ExperimentView) -> WhyNot | None:
         return "frozen"
     if len(view.arms) > MAX_ARMS:
         return "many_arms"
+    if view.seeks == "condorcet" and view.no_winner:
+        return "no_winner"
     if view.wins.sum() < LEAST_DUELS * len(view.arms):
         return "few_duels"
     return None

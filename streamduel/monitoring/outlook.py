@@ -13,6 +13,7 @@ WhyNot: TypeAlias = Literal[
     "many_arms",
     "no_end",
     "no_traffic",
+    "no_winner",
     "paused",
     "policy",
 ]
@@ -26,6 +27,7 @@ WHY_NOT: Final[dict[WhyNot, str]] = {
     "no_end": "No end is in sight: in most simulations the champion is still not sure after "
     "many times the present duels.",
     "no_traffic": "There is no traffic to estimate a time from.",
+    "no_winner": "There is no forecast, because no ranker beats all others.",
     "paused": "The experiment is paused.",
     "policy": "The policy cannot be simulated.",
 }

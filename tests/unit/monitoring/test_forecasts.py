@@ -25,6 +25,7 @@ from tests.unit.monitoring.fold import (
     commit,
     config,
     duels,
+    fold,
     scrape,
     task,
     value,
@@ -146,6 +147,28 @@ def test_without_certainty_there_is_no_time_after_the_end() -> None:
     ended = replace(running, status="finished")
     assert not ended.is_sure
     assert outlook_of(ended, None, None, 1.0, 0.0).why_not == "finished"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why_not"),
+    [
+        ({"policy": {"name": "rucb"}}, "no_winner"),
+        ({"policy": {"name": "top_two", "aim": "earn"}}, "no_winner"),
+        ({"policy": {"name": "double_thompson"}}, "computing"),
+    ],
+)
+def test_that_no_ranker_beats_all_others_is_an_answer(
+    settings: dict[str, object], why_not: str
+) -> None:
+    metrics = Metrics("files", Clock())
+    cycle = task(config({"search": ["a", "b", "c"]}, **settings))
+    for a, b in (("a", "b"), ("b", "c"), ("c", "a")):
+        fold(cycle, *duels("search", cycle.next_offset, a, b, "a" * 44 + "b" * 16))
+    commit(metrics, cycle)
+    forecasts = metrics.forecasts
+    forecasts.update(metrics.figures)
+    assert metrics.figures.outlook("search").why_not == why_not
+    assert bool(forecasts._due) == (why_not == "computing"), "an answer needs no work"
 
 
 def test_without_timestamps_there_is_no_rate() -> None:
