@@ -301,7 +301,7 @@ def _position(engine: Engine, facts: Facts) -> Check:
     )
     total = sum(n for _, n in rows)
     if not total:
-        return Check(name, "unknown", "The log has no ranks of clicks.")
+        return Check(name, "unknown", "No list of more than two ranks has a click with a rank.")
     first = next((n for rank, n in rows if rank == 0), 0)
     plain, weighed = facts.credits.get("click_count"), facts.credits.get("position_debiased")
     sentence = f"{first / total:.0%} of {total:,} clicks are on the first rank."

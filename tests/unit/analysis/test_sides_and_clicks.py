@@ -291,6 +291,15 @@ def test_position_bias_is_reported_if_there_is_evidence(
     assert position.verdict == verdict
 
 
+@pytest.mark.parametrize("ranks", [{"teams": ["a", "b"], "clicks": [0]}, {"winner": "a"}])
+def test_position_bias_needs_longer_lists_with_ranks(ranks: Row, tmp_path: Path) -> None:
+    rows = [{"id": f"q{n}", "a": "bm25", "b": "ltr", **ranks} for n in range(9)]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    (position,) = [each for each in found.checks if each.name == "position bias"]
+    assert position.verdict == "unknown"
+    assert position.sentence == "No list of more than two ranks has a click with a rank."
+
+
 FOR_BM25 = {"teams": [*"aabbababab"], "clicks": [0, 1]}
 FOR_LTR = {**FOR_BM25, "clicks": [9]}
 BIASED = {**FOR_BM25, "clicks": [0, 1, 9]}
