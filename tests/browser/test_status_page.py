@@ -162,11 +162,15 @@ class TestLive:
         expect(page).to_have_title("before the pause")
         page.close()
 
-    def test_an_unreachable_server_is_shown(self, world: World, browser: Browser) -> None:
+    @pytest.mark.parametrize(
+        "fail",
+        [lambda it: it.abort(), lambda it: it.fulfill(status=503, body="<main id=main>Later")],
+    )
+    def test_no_answer_is_shown(self, world: World, browser: Browser, fail: Any) -> None:
         page = browser.new_page()  # Chromium itself reports the failed request as an error
         page.goto(experiment(world))
         duels_shown = page.locator(".tiles").inner_text()
-        page.context.set_offline(True)
+        page.route(experiment(world), fail)
         expect(page.get_by_role("status")).to_have_text("no answer; retrying")
         assert page.locator(".tiles").inner_text() == duels_shown
         page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
@@ -175,7 +179,7 @@ class TestLive:
             re.compile(r"^No answer since \d\d:\d\d:\d\d UTC; the figures are outdated\.$")
         )
         expect(page.locator("main")).to_have_css("opacity", "0.45")
-        page.context.set_offline(False)
+        page.unroute_all()
         expect(page.get_by_role("status")).to_have_text("live")
         expect(page.get_by_role("alert")).to_be_hidden()
         expect(page.locator("main")).to_have_css("opacity", "1")

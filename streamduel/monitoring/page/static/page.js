@@ -67,6 +67,7 @@ async function refresh() {
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const answer = await fetch(location.href, { cache: "no-store", signal });
+    if (answer.status === 503) throw new Error("partitions are being restored");
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("main");
     if (!fresh) throw new Error("not a page of streamduel");
