@@ -87,19 +87,32 @@ class _Experiment:
     """What is known of one experiment: its traffic, and the newest forecast.
 
     Attributes:
-        traffic: of the last day.
         forecast: in duels; None before the first.
         of: the view that the forecast is of.
         impossible: whether the policy cannot be simulated.
     """
 
-    __slots__ = ("forecast", "impossible", "of", "traffic")
+    __slots__ = ("_fought", "_traffic", "forecast", "impossible", "of")
 
     def __init__(self) -> None:
-        self.traffic = Traffic()
+        self._traffic, self._fought = Traffic(), Traffic()
         self.forecast: Forecast | None = None
         self.of: ExperimentView | None = None
         self.impossible = False
+
+    def note(self, at: int, view: ExperimentView) -> None:
+        """Note the duels so far; a pause serves the champion alone, so it tells nothing."""
+        if view.status != "running":
+            self._traffic, self._fought = Traffic(), Traffic()
+            return
+        self._traffic.add(at, view.duels)
+        self._fought.add(at, view.fought)
+
+    @property
+    def rate(self) -> float | None:
+        """Duels per second, of those that the forecast counts; None if there are too few."""
+        alone = self.forecast is not None and self.forecast.alone
+        return (self._traffic if alone else self._fought).rate
 
     def is_due(self, view: ExperimentView) -> bool:
         """Whether another forecast is worth its cost."""
@@ -107,7 +120,8 @@ class _Experiment:
             return True
         if self.forecast is None:
             return False
-        return view.duels >= AGAIN * self.of.duels or _is_outlived(self.forecast, self.of, view)
+        grown = view.fought >= AGAIN * self.of.fought
+        return grown or _is_outlived(self.forecast, self.of, view)
 
 
 class Forecasts:
@@ -134,8 +148,8 @@ class Forecasts:
             for name, view in partition.experiments.items():
                 own = known[name] = self._known.get(name) or _Experiment()
                 if partition.stream_time:
-                    own.traffic.add(partition.stream_time, view.duels)
-                found = outlook(view, own.forecast, own.of, own.traffic.rate, figures.now)
+                    own.note(partition.stream_time, view)
+                found = outlook(view, own.forecast, own.of, own.rate, figures.now)
                 if own.impossible and found.why_not == "computing":
                     found = Outlook.unknown("policy")
                 outlooks[name] = found
@@ -206,7 +220,7 @@ def outlook(
         view: the experiment at present.
         made: the newest forecast.
         of: the view that it is of.
-        rate: duels per second.
+        rate: duels per second, of those that the forecast counts.
         now: by the observer's clock.
     """
     why_not = _why_not(view)
@@ -218,14 +232,16 @@ def outlook(
         return Outlook.unknown("computing")
     if made.median is None or made.low is None:
         return Outlook.unknown("no_end")
-    served = 1.0 - (view.guardrails.share if view.guardrails else 0.0)
     silent = now - view.last_record_at
     if rate is None or silent > max(SILENCE_SECONDS, SILENT_GAPS / rate):
         return Outlook.unknown("no_traffic")
 
+    if made.alone and view.guardrails:  # which serve an arm alone, too
+        rate *= 1.0 - view.guardrails.share
+    since = made.began_at + _since(made, of, view)
+
     def seconds(duels: int) -> float:
-        left = duels - made.began_at - (view.duels - of.duels)
-        return max(0.0, left / (rate * served))
+        return max(0.0, (duels - since) / rate)
 
     high = nan if made.high is None else seconds(made.high)
     return Outlook(seconds(made.median), seconds(made.low), high)
@@ -233,7 +249,18 @@ def outlook(
 
 def _is_outlived(made: Forecast, of: ExperimentView, view: ExperimentView) -> bool:
     """Whether an experiment has had as many duels as half of the simulations needed."""
-    return made.median is not None and view.duels - of.duels >= max(1, made.median - made.began_at)
+    if made.median is None:
+        return False
+    return _since(made, of, view) >= max(1, made.median - made.began_at)
+
+
+def _since(made: Forecast, of: ExperimentView, view: ExperimentView) -> int:
+    """Duels since the forecast, of those that it counts.
+
+    Guardrails and pauses serve an arm alone, which brings an answer no closer, and where lists
+    without clicks are dropped, such duels are more frequent than others.
+    """
+    return view.duels - of.duels if made.alone else view.fought - of.fought
 
 
 def _why_not(view: ExperimentView) -> WhyNot | None:

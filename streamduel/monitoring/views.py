@@ -233,6 +233,11 @@ class ExperimentView:
         return self.version == experiment.version and self.open == experiment.open
 
     @cached_property
+    def fought(self) -> int:
+        """Duels of two different arms: only these are evidence."""
+        return int(self.wins.sum())
+
+    @cached_property
     def copeland(self) -> list[float]:
         """(K,), Copeland scores."""
         scores: list[float] = copeland_scores(self.wins).tolist()

@@ -75,6 +75,7 @@ class Forecast(NamedTuple):
         high: in nine of ten.
         never: the share of simulations without an answer up to the horizon.
         horizon: in duels.
+        alone: whether the policy wants arms to duel with themselves; then the duels contain these.
     """
 
     began_at: int
@@ -83,6 +84,7 @@ class Forecast(NamedTuple):
     high: int | None
     never: float
     horizon: int
+    alone: bool = False
 
 
 def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[None, None, Forecast]:
@@ -125,6 +127,7 @@ def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[Non
         fits.append(logits.fit(spread, deviation))
         yield
     ends: list[float] = []
+    alone = False
     for _ in range(runs):
         run = BlockRun(
             _policy(situation, rng), _environment(situation, logits.draw(fits, rng)), rng
@@ -135,12 +138,13 @@ def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[Non
             is_time = run.t % _CHECK_AGAIN == 0 and run.duels >= situation.min_duels
             if is_time and judge.verdict(run) is not None:
                 break
+        alone = alone or run.alone
         ends.append(run.duels if run.duels < horizon else math.inf)
         if sum(map(math.isinf, ends)) > runs / 2:  # no end in sight, whatever the others do
             break
     low, median, high = (_quantile(ends, share) for share in (0.1, 0.5, 0.9))
     never = sum(map(math.isinf, ends)) / len(ends)
-    return Forecast(situation.duels, low, median, high, never, horizon)
+    return Forecast(situation.duels, low, median, high, never, horizon, alone)
 
 
 class BlockRun(Run):
@@ -153,6 +157,7 @@ class BlockRun(Run):
 
     Attributes:
         t: blocks so far.
+        alone: whether the policy had an arm duel with itself before it finished.
     """
 
     _environment: MatrixEnvironment
@@ -160,6 +165,7 @@ class BlockRun(Run):
     def __init__(self, policy: Policy, environment: Environment, rng: np.random.Generator) -> None:
         super().__init__(policy, environment)
         self._rng = rng
+        self.alone = False
 
     @property
     def duels(self) -> int:
@@ -175,6 +181,7 @@ class BlockRun(Run):
             first, second = self._policy.propose(1)[0].tolist()
             self._plays[first, second] += count
             if first == second:
+                self.alone = self.alone or not self._policy.finished
                 self._policy.observe(first, second, 0.5, count)
                 continue
             ties = int(self._rng.binomial(count, self._environment.ties))

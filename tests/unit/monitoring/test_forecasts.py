@@ -16,8 +16,11 @@ from streamduel.monitoring.forecasts import outlook as outlook_of
 from streamduel.monitoring.history import History, HistoryThread
 from streamduel.monitoring.outlook import SURE, Outlook
 from streamduel.monitoring.page.wording import THIN, outlook
+from streamduel.monitoring.view_parts import GuardrailEffect
+from streamduel.simulation.forecast import Forecast
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
+from streamduel.testing.records import encode
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import (
     STREAM_TIME,
@@ -44,9 +47,9 @@ class Watched:
         self.task: PartitionTask = task(config({"search": ARMS}, **settings))
         self.fold("")
 
-    def fold(self, winners: str) -> None:
+    def fold(self, winners: str, b: str = "ltr") -> None:
         at = self.task.next_offset
-        made = duels("search", at, "bm25", "ltr", winners)
+        made = duels("search", at, "bm25", b, winners)
         self.task.fold(
             [
                 Record(offset, record, STREAM_TIME + round(1000 * self.gap * offset))
@@ -54,6 +57,12 @@ class Watched:
             ]
         )
         self.clock.now += self.gap * len(winners)
+        commit(self.metrics, self.task)
+        self.metrics.forecasts.update(self.metrics.figures)
+
+    def act(self, action: str) -> None:
+        record = {"type": "control", "id": action, "experiment": "search", "action": action}
+        self.task.fold([Record(self.task.next_offset, encode(record), STREAM_TIME)])
         commit(self.metrics, self.task)
         self.metrics.forecasts.update(self.metrics.figures)
 
@@ -99,6 +108,44 @@ def test_it_counts_down_until_it_is_sure() -> None:
     assert outlook(SURE) == ""
 
 
+def test_an_arm_that_is_served_alone_brings_no_answer_closer() -> None:
+    """Half as many duels of an arm with itself as others: that takes half as long again."""
+    watched = Watched()
+    for _ in range(11):
+        watched.fold("babababababbababababb"[:20])
+    first = watched.outlook()
+    watched.fold("t" * 100, b="bm25")
+    assert watched.outlook().median == pytest.approx(1.5 * first.median)
+
+
+def test_the_traffic_of_a_pause_tells_nothing() -> None:
+    watched = Watched()
+    for _ in range(20):
+        watched.fold("babababababbababababb"[:20])
+    first = watched.outlook()
+    watched.act("pause")
+    watched.fold("t" * 500, b="bm25")
+    watched.act("resume")
+    assert watched.outlook().why_not == "no_traffic"
+    watched.fold("ba" * 10)
+    assert watched.metrics.figures.outlook("search").median == (
+        pytest.approx(first.median - 20 * 60, rel=0.06)  # `resume` takes a minute, too
+    )
+
+
+@pytest.mark.parametrize(("alone", "seconds"), [(False, 200), (True, 300)])
+def test_a_policy_that_serves_an_arm_alone_itself(alone: bool, seconds: float) -> None:
+    """50 of 200 duels since the forecast, when guardrails take half of the traffic."""
+    watched = Watched()
+    watched.fold("ba" * 30)
+    found = watched.metrics.figures.experiment("search")
+    assert found is not None
+    of = replace(found, guardrails=GuardrailEffect(0.5, ()))
+    made = Forecast(of.fought, 100, of.fought + 200, None, 0.2, 20_000, alone)
+    view = replace(of, duels=of.duels + 50)
+    assert outlook_of(view, made, of, 1.0, watched.clock.now).median == seconds
+
+
 def test_a_forecast_that_the_experiment_outlives_is_made_again() -> None:
     """55 % of 200 duels are not enough; after them, the two rankers are equal."""
     watched = Watched()
@@ -123,14 +170,7 @@ def test_no_duels_no_traffic_no_end_and_a_pause_are_told_apart() -> None:
     watched.clock.now += 7 * DAY
     assert watched.outlook().why_not == "no_traffic"
     watched.clock.now -= 7 * DAY
-    watched.task.fold([
-        Record(
-            watched.task.next_offset,
-            b'{"type":"control","id":"p","experiment":"search","action":"pause"}',
-            STREAM_TIME,
-        )
-    ])  # fmt: skip
-    commit(watched.metrics, watched.task)
+    watched.act("pause")
     assert watched.outlook().why_not == "paused"
     samples = scrape(watched.metrics.registry)
     assert math.isnan(value(samples, "forecast_seconds", experiment="search"))
@@ -182,14 +222,7 @@ def test_a_reset_begins_again() -> None:
     for _ in range(2):
         watched.fold("babab" * 10)
     assert watched.outlook().why_not is None
-    watched.task.fold([
-        Record(
-            watched.task.next_offset,
-            b'{"type":"control","id":"r","experiment":"search","action":"reset"}',
-            STREAM_TIME,
-        )
-    ])  # fmt: skip
-    commit(watched.metrics, watched.task)
+    watched.act("reset")
     assert watched.outlook().why_not == "few_duels"
 
 

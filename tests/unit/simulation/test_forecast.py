@@ -130,6 +130,18 @@ def test_other_policies_go_on_from_the_counts(policy: str) -> None:
     assert found.low is None or found.low >= 1800
 
 
+@pytest.mark.parametrize(
+    ("policy", "parameters", "alone"),
+    [("top_two", {}, False), ("top_two", {"aim": "earn"}, True), ("rucb", {}, True)],
+)
+def test_policies_that_serve_an_arm_alone(
+    policy: str, parameters: dict[str, object], alone: bool
+) -> None:
+    asked = two_arms(330, 270, policy=policy, parameters=parameters, confidence=1 - 1e-6)
+    found = forecast_of(asked, runs=3)
+    assert found.alone == alone
+
+
 def test_a_sure_experiment_stays_sure() -> None:
     asked = two_arms(400, 200)
     assert confidence(asked.wins, 0, "condorcet") > 0.95
