@@ -23,6 +23,7 @@ from streamduel.preference.verdict import (
 from streamduel.records import Reason
 from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.inspection import ExperimentReport, Report
+from streamduel.stream.timeline import ended_without_winner
 
 NOUNS: Final = {
     "duplicate": "duplicate",
@@ -115,6 +116,12 @@ def _answer(experiment: ExperimentReport) -> str:
     """The champion and its confidence, or that the duels have not decided yet."""
     ended = "" if experiment.configured else " [yellow](no longer in the configuration)[/]"
     within = _within_margin(experiment)
+    former = experiment.status == "finished" and ended_without_winner(experiment.timeline)
+    if former and not (within or experiment.no_winner or experiment.confidence >= LEVEL):
+        return (
+            f"champion [bold green]{_shown(str(experiment.champion))}[/]; no arm beat all others at"
+            f" the end, later duels lowered the evidence{ended}"
+        )
     if not (experiment.decided or within):
         return f"[bold]undecided[/], no evidence for any champion yet{ended}"
     if experiment.no_winner:  # also if the policy seeks a Copeland winner, of which it is sure

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from streamduel.preference.elimination import condorcet_winner_possible
 from streamduel.preference.evidence import confidence
+from streamduel.preference.verdict import LEVEL
 from streamduel.record_rules import ACTION_FIELDS
 from streamduel.records import Action, Control
 from streamduel.stream.tallies import Count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from streamduel.stream.decisions import Decisions
     from streamduel.stream.plan import Plan
@@ -46,7 +48,8 @@ class Moment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     has reached 0.9, 0.95 or 0.99 for the first time), `finished`, `running` (again), or `alarm`
     (something is wrong with the data). `at` is stream time in milliseconds, `duels` the number of
     duels then. `text` is the arm, the pair, the level, the names of the settings, the note, or what
-    is wrong; `actor` is the actor of the control record.
+    is wrong; `actor` is the actor of the control record. `no_winner` is whether surely no arm beat
+    all others when exploration was `finished`.
     """
 
     at: Count
@@ -54,6 +57,14 @@ class Moment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     event: Event
     text: str | None = None
     actor: str | None = None
+    no_winner: bool = False
+
+
+def ended_without_winner(moments: Sequence[Moment]) -> bool:
+    """Whether surely no arm beat all others when exploration ended; later duels may deny it."""
+    told = (it for it in reversed(moments) if it.event in {"finished", "running"})
+    newest = next(told, None)
+    return newest is not None and newest.no_winner
 
 
 class TimelineState(msgspec.Struct):
@@ -131,7 +142,9 @@ class Timeline:
         was = before.status if before.status != "paused" else self._status_before_pause()
         if plan.status not in (was, "paused"):
             event: Event = "finished" if plan.status == "finished" else "running"
-            self._add(Moment(now, policy.duels, event, plan.champion))
+            delta = 1 - policy.parameters.get("confidence", LEVEL)
+            none = event == "finished" and not condorcet_winner_possible(policy.wins, delta)
+            self._add(Moment(now, policy.duels, event, plan.champion, no_winner=none))
             state.check_at = min(state.check_at, policy.duels)  # the confidence with which it ended
         if policy.duels >= state.check_at:
             state.check_at = policy.duels + 1 + policy.duels // _CHECK_AGAIN

@@ -25,7 +25,7 @@ from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.verdict import LEVEL, ends_within_margin
 from streamduel.records import Assignment, PairShare
-from streamduel.stream.timeline import Moment
+from streamduel.stream.timeline import Moment, ended_without_winner
 
 MAX_PAIRS: Final = 20
 """Shown of an assignment; the API has all of them, perhaps thousands."""
@@ -204,6 +204,9 @@ def _answer(view: ExperimentView, champion: str, confidence: float) -> str:
             f"No ranker beats {champion} by more than {view.verdict.margin:g}, with at least "
             f"{at_least(view.verdict.unbeaten)} confidence."
         )
+    former = view.status == "finished" and ended_without_winner(view.timeline)
+    if former and not (within or view.no_winner or confidence >= LEVEL):
+        return "No ranker beat all others at the end; later duels lowered the evidence."
     if not (view.verdict.decided or within):
         return "Undecided: no duel tells yet which ranker is best."
     if confidence >= LEVEL:

@@ -48,6 +48,12 @@ def test_a_cycle_has_no_winner_whichever_is_sought(tmp_path: Path, policy: str) 
     assert found.endswith(f"{end}confidence 99.9 %")
 
 
+def test_that_none_beat_all_others_is_told_after_later_duels(tmp_path: Path) -> None:
+    found = answer(tmp_path, {"rp": 700, "ps": 700, "sr": 700, "pr": 700})
+    assert found.startswith("search: champion ")
+    assert found.endswith("; no arm beat all others at the end, later duels lowered the evidence")
+
+
 def test_where_none_beats_all_others_another_arm_may_beat_more(tmp_path: Path) -> None:
     wins = {"rp": 700, "ps": 700, "sq": 700, "qr": 700, "rs": 500, "pq": 500}
     found = answer(tmp_path, wins)

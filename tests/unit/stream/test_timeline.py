@@ -11,7 +11,14 @@ import pytest
 from streamduel.connector import PartitionCommit
 from streamduel.records import Control
 from streamduel.stream.saved_state import state_hash
-from streamduel.stream.timeline import MAX_ALARMS, MAX_CHAMPIONS, MAX_MOMENTS, Moment, Timeline
+from streamduel.stream.timeline import (
+    MAX_ALARMS,
+    MAX_CHAMPIONS,
+    MAX_MOMENTS,
+    Moment,
+    Timeline,
+    ended_without_winner,
+)
 from streamduel.testing import Record
 from tests.unit.stream.folding import (
     CONTROL,
@@ -129,6 +136,19 @@ def test_a_confidence_is_told_again_only_of_another_claim(action: bytes, again: 
     partition.fold(wins(3, *one), wins(4, *other))
     found = [it.text for it in timeline(partition) if it.event == "confidence"]
     assert found == ["99% ltr-v2"] * (1 + again)
+
+
+@pytest.mark.parametrize("third", [("ltr-v1", "bm25"), ("bm25", "ltr-v1")])
+def test_an_end_without_a_winner_is_told_whatever_comes_later(third: tuple[str, str]) -> None:
+    partition = Partition()
+    for number, pair in enumerate((("ltr-v2", "ltr-v1"), ("bm25", "ltr-v2"), third)):
+        partition.fold(wins(number, *pair, 50, 0))
+    cycle = third[0] == "ltr-v1"
+    assert [it.no_winner for it in timeline(partition) if it.event == "finished"] == [cycle]
+    partition.fold(wins(4, "ltr-v2", "bm25", 50, 0))
+    assert ended_without_winner(timeline(partition)) == cycle
+    partition.fold(control("reset"))
+    assert not ended_without_winner(timeline(partition))
 
 
 def test_the_end_of_exploration_is_told() -> None:

@@ -57,6 +57,15 @@ class TestVerdict:
         for words in ("o ranker beats all others", f"{champion} beats as many as any"):
             assert words in page.verdict
 
+    def test_a_cycle_that_later_duels_deny(self) -> None:
+        watched = Watched()
+        for a, b in (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"), ("ltr", "bm25")):
+            page = watched.fold(counted(a, b, 900, 100))
+        assert page.verdict == (
+            "Finished; only the champion is served. No ranker beat all others at the end; later "
+            "duels lowered the evidence."
+        )
+
     def test_no_ranker_beats_all_and_the_most_is_unknown(self) -> None:
         watched = Watched((*ARMS, "new", "old"), policy={"name": "rucb"})
         cycle = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))

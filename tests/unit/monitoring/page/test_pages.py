@@ -133,6 +133,15 @@ def test_the_overview_says_that_none_beats_all(service: Service, policy: str) ->
     assert re.search(r"(bm25|ltr|dense) none beats all", page(service.get("/")).text)
 
 
+def test_the_timeline_says_that_exploration_ended_without_a_winner(service: Service) -> None:
+    watched = task(config({"search": ARMS}))
+    cycle = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))
+    fold(watched, *(counted(a, b, 900, 100) for a, b in cycle))
+    commit(service.monitoring.observer, watched)
+    shown = page(service.get("/experiments/search")).text
+    assert re.search(r"finished: \w+; no ranker beats all others", shown)
+
+
 def test_the_page_says_that_a_prior_steers(service: Service) -> None:
     prior = {"scores": {"bm25": 0.3, "ltr": 0.4}}
     watched = task(config({"search": ARMS}, policy={"name": "top_two"}, prior=prior))
