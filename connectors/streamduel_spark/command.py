@@ -151,7 +151,7 @@ def _plan(loaded: LoadedConfig) -> Plan:
     """The plan of a configuration.
 
     Raises:
-        ConfigurationError: the job cannot run with it.
+        ConfigurationError: it has no section `spark`; `load` has checked one that it has.
     """
     config, spark = loaded.config, loaded.config.spark
     if spark is None:
@@ -159,22 +159,6 @@ def _plan(loaded: LoadedConfig) -> Plan:
             f"spark is missing in {loaded.path}: it names the topic of the raw records and a "
             "checkpoint, as in 'spark: {topic: raw-clicks, checkpoint: checkpoint/}'."
         )
-    if config.source["connector"] != "kafka":
-        raise ConfigurationError(
-            "source.connector must be 'kafka' for streamduel-spark (found "
-            f"'{config.source['connector']}')."
-        )
-    if config.log_format is not None:
-        raise ConfigurationError(
-            "source.format must be left out for streamduel-spark: it reads and writes streamduel's "
-            "own records."
-        )
-    for name, experiment in config.experiments.items():
-        if experiment.max_per_client is not None:
-            raise ConfigurationError(
-                f"experiments.{name}.max_per_client must be null for streamduel-spark (found "
-                f"{experiment.max_per_client}): counts of duels have no client."
-            )
     sink: Any = loaded.sink
     return Plan.of(config, spark, sink.dead_letters)
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from streamduel.errors import ConfigurationError
-
 POLL_RECORDS: Final = 50
 """Records that Kafka's client decompresses together: with its default of 500, records of a megabyte
 that compress well fill the default memory of Spark."""
@@ -28,9 +26,6 @@ def kafka_options(source: BaseModel, topic: str) -> dict[str, str]:
     Args:
         source: the source's settings.
         topic: the topic.
-
-    Raises:
-        ConfigurationError: a setting has no equivalent.
     """
     keys: Any = source
     options = {
@@ -66,11 +61,6 @@ def _encryption(keys: Any) -> dict[str, str]:
 
 
 def _authentication(keys: Any) -> dict[str, str]:
-    if keys.sasl_mechanism not in _LOGIN:
-        raise ConfigurationError(
-            f"source.sasl_mechanism must be one of {', '.join(_LOGIN)} for streamduel-spark (found "
-            f"'{keys.sasl_mechanism}')."
-        )
     password = keys.sasl_plain_password.get_secret_value()
     user, word = (_quoted(text) for text in (keys.sasl_plain_username, password))
     login = f"{_LOGIN[keys.sasl_mechanism]} required username={user} password={word};"

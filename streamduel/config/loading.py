@@ -14,7 +14,7 @@ from streamduel.config import environment as variables
 from streamduel.config.changes import problems
 from streamduel.config.document import Document
 from streamduel.config.messages import Mistake, dotted, mistakes
-from streamduel.config.model import SECTIONS, Config, settings_model
+from streamduel.config.model import SECTIONS, Config, SparkSettings, settings_model
 from streamduel.config.shape import one_of
 from streamduel.connector import (
     Archive,
@@ -35,6 +35,9 @@ TOPICS: Final = (
     ("snapshots", "topic"),
 )
 """The keys that name topics of the service, where a connector has them."""
+
+SPARK_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""What `source.sasl_mechanism` may be for the Spark job."""
 
 
 class LoadedConfig(BaseModel):
@@ -185,15 +188,60 @@ def _format_mistakes(config: Config) -> Iterator[Mistake]:
 
 
 def _spark_mistakes(config: Config, settings: Mapping[str, BaseModel]) -> Iterator[Mistake]:
-    """Topics with two uses: the job would read what it or the service writes, without end."""
+    """What the Spark job cannot do, although the service can."""
     if config.spark is None:
         return
+    yield from _raw_topic_mistakes(config.spark, settings)
+    yield from _spark_connector_mistakes(config, settings["source"])
+    for name, experiment in config.experiments.items():
+        if experiment.max_per_client is not None:
+            key = ("experiments", name, "max_per_client")
+            yield Mistake(
+                key,
+                f"{dotted(key)} must be null for streamduel-spark (found "
+                f"{experiment.max_per_client}): counts of duels have no client.",
+            )
+
+
+def _spark_connector_mistakes(config: Config, source: BaseModel) -> Iterator[Mistake]:
+    for section in ("source", "sink"):
+        name = getattr(config, section)["connector"]
+        if name != "kafka":
+            yield Mistake(
+                (section, "connector"),
+                f"{section}.connector must be 'kafka' for streamduel-spark (found '{name}').",
+            )
+    if config.log_format is not None:
+        yield Mistake(
+            ("source", "format"),
+            "source.format must be left out for streamduel-spark: it reads and writes streamduel's "
+            "own records.",
+        )
+    mechanism = getattr(source, "sasl_mechanism", None)
+    if mechanism not in (None, *SPARK_MECHANISMS):
+        yield Mistake(
+            ("source", "sasl_mechanism"),
+            f"source.sasl_mechanism must be {one_of(SPARK_MECHANISMS)} for streamduel-spark (found "
+            f"'{mechanism}').",
+        )
+    for name in ("ssl_crlfile", "ssl_ciphers"):
+        if getattr(source, name, None) is not None:
+            yield Mistake(
+                ("source", name),
+                f"source.{name} must be left out for streamduel-spark: Spark's Kafka client has no "
+                "equivalent.",
+            )
+
+
+def _raw_topic_mistakes(
+    spark: SparkSettings, settings: Mapping[str, BaseModel]
+) -> Iterator[Mistake]:
+    """Topics with two uses: the job would read what it or the service writes, without end."""
     for section, key in TOPICS:
-        if getattr(settings[section], key, None) == config.spark.topic:
+        if getattr(settings[section], key, None) == spark.topic:
             yield Mistake(
                 ("spark", "topic"),
-                f"spark.topic must be another topic than {section}.{key} (found "
-                f"'{config.spark.topic}').",
+                f"spark.topic must be another topic than {section}.{key} (found '{spark.topic}').",
             )
 
 

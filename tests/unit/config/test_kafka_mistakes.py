@@ -12,6 +12,32 @@ from tests.unit.config.configurations import KAFKA, changed, written
 from tests.unit.config.mistakes import KAFKA_MISTAKES
 from tests.unit.config.sentences import case, told
 
+FILES = {"connector": "files", "path": "here"}
+
+SPARK_MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"source.control_topic": "raw"},
+     "spark.topic must be another topic than source.control_topic (found 'raw')."),
+    ({"source": FILES, **{f"{it}.bootstrap_servers": "b:1" for it in ("sink", "snapshots")}},
+     "source.connector must be 'kafka' for streamduel-spark (found 'files')."),
+    ({"sink": FILES, "snapshots": FILES},
+     "sink.connector must be 'kafka' for streamduel-spark (found 'files')."),
+    ({"source.format": "ubi"},
+     "source.format must be left out for streamduel-spark: it reads and writes streamduel's own"
+     " records."),
+    ({"source.sasl_mechanism": "GSSAPI"},
+     "source.sasl_mechanism must be 'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512' for"
+     " streamduel-spark (found 'GSSAPI')."),
+    ({"source.ssl_crlfile": "crl.pem"},
+     "source.ssl_crlfile must be left out for streamduel-spark: Spark's Kafka client has no"
+     " equivalent."),
+    ({"source.ssl_ciphers": "HIGH"},
+     "source.ssl_ciphers must be left out for streamduel-spark: Spark's Kafka client has no"
+     " equivalent."),
+    ({"experiments.search.max_per_client": 3},
+     "experiments.search.max_per_client must be null for streamduel-spark (found 3): counts of"
+     " duels have no client."),
+]  # fmt: skip
+
 
 @pytest.mark.parametrize(("where", "value", "sentence"), KAFKA_MISTAKES, ids=case)
 def test_a_connectors_mistake_is_one_sentence(
@@ -21,12 +47,17 @@ def test_a_connectors_mistake_is_one_sentence(
     assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
 
 
-def test_the_spark_job_may_not_read_the_control_topic(tmp_path: Path) -> None:
-    spark = {"topic": "controls", "checkpoint": "c"}
-    document = changed({"source.control_topic": "controls", "spark": spark}, KAFKA)
-    assert told(tmp_path / "kafka.yaml", written(document)) == [
-        "spark.topic must be another topic than source.control_topic (found 'controls')."
-    ]
+@pytest.mark.parametrize(("changes", "sentence"), SPARK_MISTAKES, ids=case)
+def test_what_the_spark_job_cannot_do_is_refused_before_it_starts(
+    changes: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "crl.pem").touch()
+    spark = {"topic": "raw", "checkpoint": "c"}
+    document = changed(changes, KAFKA)
+    path = tmp_path / "kafka.yaml"
+    path.write_text(written(document))
+    load(path, {})  # the service alone can
+    assert told(path, written(document | {"spark": spark})) == [sentence]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from streamduel_spark import command
-from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
+from tests.unit.config.configurations import GONE, KAFKA, changed, written
 
 SPARK: dict[str, Any] = changed({"spark": {"topic": "raw", "checkpoint": "c"}}, KAFKA)
 
@@ -20,17 +20,9 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     (changed({"spark": GONE}, SPARK),
      "spark is missing in HERE/search.yaml: it names the topic of the raw records and a checkpoint,"
      " as in 'spark: {topic: raw-clicks, checkpoint: checkpoint/}'."),
-    (changed({"spark": SPARK["spark"]}, GOOD),
-     "source.connector must be 'kafka' for streamduel-spark (found 'files')."),
     (changed({"spark.topic": "clicks"}, SPARK),
      "spark.topic must be another topic than source.topic (found 'clicks'; HERE/search.yaml, line"
      " 27)."),
-    (changed({"source.format": "ubi"}, SPARK),
-     "source.format must be left out for streamduel-spark: it reads and writes streamduel's own"
-     " records."),
-    (changed({"experiments.search.max_per_client": 3}, SPARK),
-     "experiments.search.max_per_client must be null for streamduel-spark (found 3): counts of"
-     " duels have no client."),
 ]  # fmt: skip
 
 

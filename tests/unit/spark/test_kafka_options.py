@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from streamduel.errors import ConfigurationError
 from streamduel_kafka.settings import SourceSettings
 from streamduel_spark.kafka_options import kafka_options
 
@@ -59,8 +56,3 @@ def test_a_password_is_quoted(tmp_path: Path) -> None:
         "org.apache.kafka.common.security.scram.ScramLoginModule required"
         ' username="u" password="p\\"w\\\\;";'
     )
-
-
-def test_what_has_no_equivalent_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="sasl_mechanism must be one of PLAIN"):
-        options(tmp_path, security_protocol="SASL_SSL", sasl_mechanism="GSSAPI")
