@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
+
+from streamduel.errors import ConfigurationError
 
 POLL_RECORDS: Final = 50
 """Records that Kafka's client decompresses together: with its default of 500, records of a megabyte
@@ -17,6 +20,9 @@ _LOGIN: Final = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
+_OLD_KEY: Final = re.compile(r"BEGIN (?!ENCRYPTED)\w+ PRIVATE KEY")
+"""The first line of a key in another format than PKCS#8."""
+
 
 def kafka_options(source: BaseModel, topic: str) -> dict[str, str]:
     """The options that read a topic as the source does.
@@ -26,6 +32,9 @@ def kafka_options(source: BaseModel, topic: str) -> dict[str, str]:
     Args:
         source: the source's settings.
         topic: the topic.
+
+    Raises:
+        ConfigurationError: Java cannot read the key.
     """
     keys: Any = source
     options = {
@@ -54,10 +63,23 @@ def _encryption(keys: Any) -> dict[str, str]:
     if keys.ssl_certfile is not None:
         options["kafka.ssl.keystore.type"] = "PEM"
         options["kafka.ssl.keystore.certificate.chain"] = _text(keys.ssl_certfile)
-        options["kafka.ssl.keystore.key"] = _text(keys.ssl_keyfile or keys.ssl_certfile)
+        options["kafka.ssl.keystore.key"] = _key(keys)
     if keys.ssl_password is not None:
         options["kafka.ssl.key.password"] = keys.ssl_password.get_secret_value()
     return options
+
+
+def _key(keys: Any) -> str:
+    name = "ssl_certfile" if keys.ssl_keyfile is None else "ssl_keyfile"
+    file = getattr(keys, name)
+    text = _text(file)
+    if found := _OLD_KEY.search(text):
+        raise ConfigurationError(
+            f"source.{name} has a key that Java cannot read ('{found[0]}'); convert it with "
+            f"'openssl pkcs8 -topk8 -nocrypt -in {file} -out key.pem', and name key.pem in "
+            "source.ssl_keyfile, without source.ssl_password."
+        )
+    return text
 
 
 def _authentication(keys: Any) -> dict[str, str]:

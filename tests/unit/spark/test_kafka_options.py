@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from streamduel.errors import ConfigurationError
 from streamduel_kafka.settings import SourceSettings
 from streamduel_spark.kafka_options import kafka_options
 
@@ -44,6 +47,37 @@ def test_certificates_are_passed_as_text(tmp_path: Path) -> None:
         "kafka.ssl.keystore.key": "text of key",
         "kafka.ssl.key.password": "secret",
     }
+
+
+@pytest.mark.parametrize("kind", ["RSA ", "EC "])
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("ssl_keyfile", {"ssl_certfile": "ca.pem", "ssl_keyfile": "key.pem"}),
+        ("ssl_certfile", {"ssl_certfile": "key.pem"}),
+    ],
+)
+def test_a_key_that_java_cannot_read_is_refused(
+    kind: str, name: str, files: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    key = tmp_path / "key.pem"
+    key.write_text(f"-----BEGIN {kind}PRIVATE KEY-----\n")
+    with pytest.raises(ConfigurationError) as refused:
+        options(tmp_path, security_protocol="SSL", **files)
+    assert str(refused.value) == (
+        f"source.{name} has a key that Java cannot read ('BEGIN {kind}PRIVATE KEY'); convert it"
+        f" with 'openssl pkcs8 -topk8 -nocrypt -in {key} -out key.pem', and name key.pem"
+        " in source.ssl_keyfile, without source.ssl_password."
+    )
+
+
+@pytest.mark.parametrize("kind", ["", "ENCRYPTED "])
+def test_a_key_in_pkcs_8_is_passed_on(kind: str, tmp_path: Path) -> None:
+    text = f"-----BEGIN {kind}PRIVATE KEY-----\n"
+    (tmp_path / "key.pem").write_text(text)
+    found = options(tmp_path, security_protocol="SSL", ssl_certfile="key.pem")
+    assert found["kafka.ssl.keystore.key"] == text
 
 
 def test_a_password_is_quoted(tmp_path: Path) -> None:
