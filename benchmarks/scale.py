@@ -173,7 +173,7 @@ def query_seconds(servers: str, log: Log) -> float:
     session = create_session(plan.spark.partitions, "local[2]", settings)
     group, partitions = f"{counted}-spark", plan.spark.partitions
     sink = Sink(source.client_settings, counted, group, partitions, plan.spark.topic)
-    sink.open()
+    sink.open(dead_letters)
     with tempfile.TemporaryDirectory() as folder:
         began = processor_seconds()
         query = start(

@@ -8,10 +8,10 @@ from kafka import errors
 
 from streamduel.errors import ConnectorError, UncertainError
 from streamduel.kafka_clients import TOO_LARGE
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.client import ProducerOptions
 from streamduel_kafka.connecting import connect_at_start, is_fatal, reason
 from streamduel_kafka.partitions import home_partition
-from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 

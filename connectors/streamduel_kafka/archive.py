@@ -10,10 +10,10 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import LogRecord, Message, Snapshot
 from streamduel.errors import FOLDED_AGAIN, ConnectorError, SnapshotError
+from streamduel.kafka_rights import Rights
 from streamduel.records import Rejected
 from streamduel_kafka.client import Consumer, ConsumerOptions
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start, reason
-from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import Cluster, SinkSettings, SnapshotSettings
 from streamduel_kafka.topics import Topics
 

@@ -25,6 +25,7 @@ from kafka import TopicPartition, errors
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
 from streamduel.control_markers import Marker, digest, marker_in
 from streamduel.errors import ConnectorError, control_topic_cut_off
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.client import (
     METADATA_SECONDS,
     ConsumerOptions,
@@ -35,7 +36,6 @@ from streamduel_kafka.client import (
 )
 from streamduel_kafka.connecting import connect, connect_at_start, is_fatal, reason
 from streamduel_kafka.offsets import check_same
-from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 
 log = structlog.stdlib.get_logger(__name__)

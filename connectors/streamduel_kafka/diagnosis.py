@@ -12,12 +12,12 @@ from kafka import TopicPartition, errors
 from streamduel.diagnosis import CommittedOffset, Diagnosis, Finding
 from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.archive import READER
 from streamduel_kafka.connecting import LIMITS, connect_at_start, reason
 from streamduel_kafka.group import REACH_SECONDS, group_admin
 from streamduel_kafka.instance import likely_name, transactional_id
 from streamduel_kafka.kafka_python.admin import PythonAdmin
-from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
 from streamduel_kafka.topics import BOUND_IT, Topics
 

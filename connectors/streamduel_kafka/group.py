@@ -11,10 +11,10 @@ import structlog
 from kafka import errors
 
 from streamduel.errors import ConnectorError, counted
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.client import AdminOptions
 from streamduel_kafka.connecting import reason
 from streamduel_kafka.kafka_python.admin import PythonAdmin, open_admin
-from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import Cluster, SourceSettings
 
 log = structlog.stdlib.get_logger(__name__)

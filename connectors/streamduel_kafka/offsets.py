@@ -10,9 +10,9 @@ import structlog
 from kafka import TopicPartition, errors
 
 from streamduel.errors import ConnectorError
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.client import Consumer
 from streamduel_kafka.connecting import is_fatal, reason
-from streamduel_kafka.rights import Rights
 
 log = structlog.stdlib.get_logger(__name__)
 

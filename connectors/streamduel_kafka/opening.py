@@ -8,13 +8,13 @@ from functools import partial
 import structlog
 
 from streamduel.connector import SourceOptions
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.client import METADATA_SECONDS, ConsumerOptions, Membership
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start
 from streamduel_kafka.control_log import open_control
 from streamduel_kafka.group import await_alone, leave, leave_unassigned
 from streamduel_kafka.instance import Instance
 from streamduel_kafka.partitions import GroupOwnership, WholeLog
-from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.source import KafkaSource
 from streamduel_kafka.topics import BOUND_IT, Topics

@@ -13,11 +13,11 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import Snapshot
 from streamduel.errors import ConnectorError, SnapshotError, counted
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.archive import ASK_SECONDS, READER, Closed, read_snapshot
 from streamduel_kafka.client import Committed, Consumer
 from streamduel_kafka.connecting import connect, is_fatal, reason
 from streamduel_kafka.group import group_admin
-from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SnapshotSettings
 from streamduel_kafka.source import KafkaSource
 from streamduel_kafka.transaction import Transactions

@@ -13,6 +13,7 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import LogRecord, Poll
 from streamduel.errors import ConnectorError, Fenced
+from streamduel.kafka_rights import Rights
 from streamduel_kafka.client import Consumer, Found
 from streamduel_kafka.connecting import (
     BOOTSTRAP_SECONDS,
@@ -40,7 +41,6 @@ from streamduel_kafka.partitions import (
     Ownership,
     home_partition,
 )
-from streamduel_kafka.rights import Rights
 
 log = structlog.stdlib.get_logger(__name__)
 

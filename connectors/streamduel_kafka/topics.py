@@ -9,6 +9,7 @@ import structlog
 from kafka import errors
 
 from streamduel.errors import ConnectorError, MissingError, counted
+from streamduel.kafka_rights import Rights, missing
 from streamduel_kafka.client import BATCH_BYTES, AdminOptions, Found
 from streamduel_kafka.connecting import (
     BOOTSTRAP_SECONDS,
@@ -16,7 +17,6 @@ from streamduel_kafka.connecting import (
     reason,
     unreachable,
 )
-from streamduel_kafka.rights import Rights, missing
 from streamduel_kafka.settings import Cluster
 from streamduel_kafka.transaction import MAX_REQUEST_BYTES
 

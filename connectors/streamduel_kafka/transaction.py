@@ -13,6 +13,7 @@ from kafka import TopicPartition, errors
 from streamduel.connector import Failpoint
 from streamduel.errors import ConnectorError, Fenced
 from streamduel.kafka_clients import TOO_LARGE
+from streamduel.kafka_rights import Rights, missing
 from streamduel_kafka.client import (
     BATCH_BYTES,
     AdminOptions,
@@ -22,7 +23,6 @@ from streamduel_kafka.client import (
     Sent,
 )
 from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
-from streamduel_kafka.rights import Rights, missing
 
 COMMIT_SECONDS = 15.0
 """Longer than an election of a leader or the restart of a broker usually takes, and half of the 30

@@ -194,12 +194,11 @@ def _run(
     source: Any = loaded.source
     options = kafka_options(source, plan.spark.topic)
     stop = _stopping()
-    topics = plan.spark.topic, source.topic, plan.dead_letters
     group = f"{source.group}-spark"
     raw, partitions = plan.spark.topic, plan.spark.partitions
     sink = Sink(source.client_settings, source.topic, group, partitions, raw)
     with closing(sink):
-        sink.open(*topics)
+        sink.open(plan.dead_letters)
         with _ended_by(stop):
             session = _session(plan, master, settings)
             report = Report(quiet=quiet)

@@ -8,11 +8,12 @@ from typing import Any, Final, NamedTuple
 
 import mmh3
 import msgspec
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, errors
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from streamduel.errors import ConfigurationError, ConnectorError, listed
+from streamduel.kafka_rights import Rights, missing
 from streamduel.records import Duels
 from streamduel_spark.parts import Counted, Forwarded, Group, Output, Tally
 from streamduel_spark.plan import EMPTY, Lane
@@ -147,23 +148,26 @@ class Sink:
         self._topic, self._group = topic, group
         self._partitions, self._raw = partitions, raw
         self._place = TopicPartition(topic, 0)
+        self._rights = Rights(settings, group, group)
         self._producer: Any = None
         self._last: Written | None = None
 
-    def open(self, *topics: str) -> None:
+    def open(self, dead_letters: str) -> None:
         """Connect, end an earlier transaction, and read which batch was written last.
 
+        Args:
+            dead_letters: the topic of the dead letters.
+
         Raises:
-            ConnectorError: Kafka does not answer, a topic is missing, or it refuses.
+            ConnectorError: Kafka does not answer, a topic or a right is missing, or it refuses.
         """
         servers = ", ".join(self._settings["bootstrap_servers"])
         try:
+            with KafkaAdminClient(**self._settings) as admin:
+                self._require_topics(admin, dead_letters)
             with KafkaConsumer(
                 group_id=self._group, enable_auto_commit=False, **self._settings
             ) as consumer:
-                missing = [it for it in topics if not consumer.partitions_for_topic(it)]
-                if missing:
-                    raise ConnectorError(_missing(missing, servers))
                 self._producer = KafkaProducer(
                     transactional_id=self._group, transaction_timeout_ms=ANSWER_MS,
                     **self._settings,
@@ -171,7 +175,7 @@ class Sink:
                 self._producer.init_transactions()
                 found = consumer.committed(self._place, metadata=True, timeout_ms=ANSWER_MS)
         except (KafkaError, OSError) as error:
-            raise ConnectorError(
+            raise self._rights.refused(error, "Write") or ConnectorError(
                 f"Kafka on {servers} does not answer, or refuses: {error}"
             ) from error
         if found is not None and found.metadata:
@@ -179,6 +183,28 @@ class Sink:
             self._last = Written(
                 checkpoint, found.offset - 1, int(partitions), *(raw or [self._raw])
             )
+
+    def _require_topics(self, admin: KafkaAdminClient, dead_letters: str) -> None:
+        needs = {
+            self._raw: ("spark.topic", ["Read"]),
+            # To commit an offset of a topic, Kafka demands Read on it.
+            self._topic: ("source.topic", ["Read", "Write"]),
+            dead_letters: ("sink.dead_letters", ["Write"]),
+        }
+        described = {it["name"]: it for it in admin.describe_topics(list(needs))}
+        kinds = {it: errors.for_code(described[it]["error_code"]) for it in needs}
+        lacking = [it for it in needs if kinds[it] is errors.UnknownTopicOrPartitionError]
+        if lacking:
+            raise ConnectorError(_missing(lacking, ", ".join(self._settings["bootstrap_servers"])))
+        for topic, (setting, operations) in needs.items():
+            if kinds[topic] is errors.TopicAuthorizationFailedError:
+                granted: list[str] | None = []
+            elif kinds[topic] is errors.NoError:
+                granted = described[topic].get("authorized_operations")
+            else:
+                raise kinds[topic]()
+            for operation in missing(operations, granted):
+                raise self._rights.lacks(operation, "topic", topic, setting)
 
     def check(self, checkpoint: str) -> None:
         """Check that the settings of the job fit its checkpoint.

@@ -15,6 +15,8 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from streamduel.client.event_log import EventLog
 from streamduel.client.kafka import KafkaFeed, KafkaWriter
+from streamduel.errors import ConnectorError
+from streamduel_spark.sink import Message, Sink
 from tests.broker.fixture import CLIENT
 from tests.broker.fixture import without_broker as no_broker
 from tests.broker.local_kafka import BrokerUnavailableError
@@ -47,6 +49,14 @@ APPLIER: Final = (
     *OPERATOR,
     Grant("Read", "topic", "clicks"),
     Grant("Read", "topic", "snapshots"),
+)
+SPARK: Final = (
+    Grant("Read", "topic", "raw-clicks"),
+    Grant("Read", "topic", "clicks"),
+    Grant("Write", "topic", "clicks"),
+    Grant("Write", "topic", "dead-letters"),
+    Grant("Read", "group", "streamduel-spark"),
+    Grant("Write", "transactional-id", "streamduel-spark"),
 )
 RANKER: Final = (Grant("Read", "topic", "assignments"), Grant("Write", "topic", "clicks"))
 # With `source.control_topic: control`.
@@ -156,6 +166,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
             {
                 "clicks": {"num_partitions": 1},
                 "control": {"num_partitions": 1},
+                "raw-clicks": {"num_partitions": 1},
                 "assignments": compacted,
                 "dead-letters": {"num_partitions": 1},
                 "snapshots": compacted,
@@ -165,6 +176,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     broker.add_users(
         {command: grants for command, (grants, _) in COMMANDS.items()}
         | {"ranker": RANKER, "informed": SERVICE + OPTIONAL, "taken": SERVICE}
+        | {"spark": SPARK}
+        | {user_without("spark", it): tuple({*SPARK} - {it}) for it in SPARK}
         | {"apply": APPLIER, "controlled-apply": CONTROLLED_APPLIER}
         | {
             user_without(command, left): [each for each in COMMANDS[command][0] if each != left]
@@ -184,7 +197,7 @@ def test_the_documented_lists_are_the_tested_ones() -> None:
     assert documented == [
         SERVICE, AUDITOR, INSPECTOR, OPERATOR, APPLIER[len(OPERATOR) :],
         CONTROLLED_SERVICE[len(SERVICE) :], CONTROLLED_AUDITOR[len(AUDITOR) :],
-        CONTROLLED_OPERATOR, CONTROLLED_APPLIER[len(CONTROLLED_OPERATOR) :-1], RANKER,
+        CONTROLLED_OPERATOR, CONTROLLED_APPLIER[len(CONTROLLED_OPERATOR) :-1], SPARK, RANKER,
     ]  # fmt: skip
 
 
@@ -254,6 +267,30 @@ def test_a_missing_right_is_named(secured: Secured, command: str, left: Grant) -
     assert f"Kafka does not allow user '{user}' to {left.operation} {what}" in result.err
     assert f"--operation {left.operation} --{left.kind} {left.name.rstrip('*')}" in result.err
     assert "Traceback" not in result.err
+
+
+def spark_sink(secured: Secured, user: str) -> Sink:
+    settings = secured.broker.client_settings(user) | {"sasl_plain_password": PASSWORD}
+    settings["bootstrap_servers"] = [settings["bootstrap_servers"]]
+    return Sink(settings, "clicks", "streamduel-spark", 1, "raw-clicks")
+
+
+def test_the_documented_list_of_the_spark_job_is_enough(secured: Secured) -> None:
+    with closing(spark_sink(secured, "spark")) as sink:
+        sink.open("dead-letters")
+        letters = [Message("", b"search", b"{}"), Message("dead-letters", None, b"{}")]
+        assert sink.write("checkpoint", 0, letters)
+
+
+@pytest.mark.parametrize("left", SPARK, ids=str)
+def test_a_missing_right_of_the_spark_job_is_named(secured: Secured, left: Grant) -> None:
+    user = user_without("spark", left)
+    what = f"user '{user}' to {left.operation} {left.kind} '{left.name}'"
+    with (
+        closing(spark_sink(secured, user)) as sink,
+        pytest.raises(ConnectorError, match=f"Kafka does not allow {what}"),
+    ):
+        sink.open("dead-letters")
 
 
 TAKEN: Final = [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pytest
+from kafka.errors import UnknownTopicOrPartitionError
 
 from streamduel.errors import ConnectorError
 from streamduel_spark import sink
 
 
-class Consumer:
-    """A consumer of a cluster with one topic."""
+class Admin:
+    """An administrator of a cluster in which some topics are missing."""
+
+    topics: ClassVar[set[str]]
 
     def __init__(self, **_: Any) -> None:
         """It connects to nothing."""
@@ -22,21 +25,26 @@ class Consumer:
     def __exit__(self, *_: object) -> None:
         """There is nothing to close."""
 
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        return {0} if topic == "letters" else None
+    def describe_topics(self, topics: list[str]) -> list[dict[str, Any]]:
+        unknown = UnknownTopicOrPartitionError.errno
+        return [
+            {"name": it, "error_code": 0 if it in self.topics else unknown}
+            for it in sorted(topics)
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("topics", "sentence"),
     [
-        (["raw", "duels", "letters"], "there are no topics 'raw', 'duels' on a:1; create them fir"),
-        (["letters", "duels"], "there is no topic 'duels' on a:1; create it first."),
+        ({"letters"}, "there are no topics 'raw', 'duels' on a:1; create them first."),
+        ({"raw", "letters"}, "there is no topic 'duels' on a:1; create it first."),
     ],
 )
 def test_all_missing_topics_are_named_at_once(
-    topics: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+    topics: set[str], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sink, "KafkaConsumer", Consumer)
+    monkeypatch.setattr(sink, "KafkaAdminClient", Admin)
+    monkeypatch.setattr(Admin, "topics", topics, raising=False)
     opened = sink.Sink({"bootstrap_servers": ["a:1"]}, "duels", "g", 1, "raw")
     with pytest.raises(ConnectorError, match=f"^{sentence}"):
-        opened.open(*topics)
+        opened.open("letters")
