@@ -41,6 +41,14 @@ SIGNS: Final = {
         " was created again, or kept its records for too short. Use a new spark.checkpoint; the job"
         " then counts the topic from its beginning."
     ),
+    "ProducerFencedError": (
+        "another job with the same source.group was started, which ends this one; run only one of"
+        " them. If there is no other, start this one again."
+    ),
+    "Multiple streaming queries are concurrently using": (
+        "another job uses the same spark.checkpoint; run only one of them. If it has ended, too,"
+        " start one again."
+    ),
 }
 """Sentences about failures of Spark, by a text that it has."""
 
@@ -278,12 +286,12 @@ def _failure(error: Exception) -> StreamduelError:
     if isinstance(error, StreamduelError):
         return error
     text = str(error)
-    for kind in (ConfigurationError, ConnectorError):
-        if found := re.search(rf"streamduel\.errors\.{kind.__name__}: (.+)", text):
-            return kind(found[1])
     for sign, sentence in SIGNS.items():
         if sign in text:
             return ConnectorError(sentence)
+    for kind in (ConfigurationError, ConnectorError):
+        if found := re.search(rf"streamduel\.errors\.{kind.__name__}: (.+)", text):
+            return kind(found[1])
     # Of an error in a call, Py4J puts ": " before Java's exception.
     causes = re.findall(
         r"^(?:: )?((?:Caused by: )?[\w.]+(?:Error|Exception): .+)$", text, re.MULTILINE

@@ -132,3 +132,14 @@ def test_of_a_failed_query_one_sentence_is_left() -> None:
     assert str(command._failure(RuntimeError(lost))).startswith(
         "spark.topic does not have the records that follow spark.checkpoint: "
     )
+    fenced = own.replace("gone", "[Error 90] ProducerFencedError")
+    assert str(command._failure(RuntimeError(fenced))).startswith(
+        "another job with the same source.group was started, which ends this one; "
+    )
+    shared = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: [CONCURRENT_STREAM_LOG_UPDATE] "
+        "Concurrent update to the log. Multiple streaming queries are concurrently using file:/c."
+    )
+    assert str(command._failure(RuntimeError(shared))).startswith(
+        "another job uses the same spark.checkpoint; "
+    )
