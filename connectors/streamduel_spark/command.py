@@ -52,6 +52,11 @@ SIGNS: Final = {
 }
 """Sentences about failures of Spark, by a text that it has."""
 
+JAVA_ENDED: Final = (
+    "Spark's Java process has ended. If the system killed it for its memory, give the machine or"
+    " the container more, or less to spark.driver.memory (--conf)."
+)
+
 POLL_SECONDS: Final = 0.5
 """The time between two checks of the query; a signal takes effect immediately."""
 
@@ -235,6 +240,8 @@ def _session(plan: Plan, master: str | None, settings: Mapping[str, str]) -> Spa
                 "Java is missing or has ended, as the lines above say. It needs Java 17 or later, "
                 "in JAVA_HOME or on the PATH, and a --master and --conf that Spark knows."
             )
+        elif _is_java_gone(error):
+            reason = JAVA_ENDED
         raise ConnectorError(f"Spark does not start: {reason}") from error
 
 
@@ -292,11 +299,21 @@ def _failure(error: Exception) -> StreamduelError:
     for kind in (ConfigurationError, ConnectorError):
         if found := re.search(rf"streamduel\.errors\.{kind.__name__}: (.+)", text):
             return kind(found[1])
+    if _is_java_gone(error):
+        return ConnectorError(JAVA_ENDED)
     # Of an error in a call, Py4J puts ": " before Java's exception.
     causes = re.findall(
         r"^(?:: )?((?:Caused by: )?[\w.]+(?:Error|Exception): .+)$", text, re.MULTILINE
     )
     return ConnectorError(f"the Spark query failed: {causes[-1] if causes else _first_line(error)}")
+
+
+def _is_java_gone(error: Exception) -> bool:
+    """Whether a call found no Java process: an error that Java has raised has further lines."""
+    from py4j.protocol import Py4JNetworkError  # noqa: PLC0415 - comes with pyspark
+
+    unanswered = re.fullmatch(r"An error occurred while calling \S+", str(error))
+    return isinstance(error, (ConnectionError, Py4JNetworkError)) or unanswered is not None
 
 
 def _first_line(error: Exception) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
 
-from streamduel_spark import command
+from streamduel.errors import ConnectorError
+from streamduel_spark import command, job
 from tests.unit.config.configurations import GONE, KAFKA, changed, written
 
 SPARK: dict[str, Any] = changed({"spark": {"topic": "raw", "checkpoint": "c"}}, KAFKA)
@@ -143,3 +145,28 @@ def test_of_a_failed_query_one_sentence_is_left() -> None:
     assert str(command._failure(RuntimeError(shared))).startswith(
         "another job uses the same spark.checkpoint; "
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Py4JError("An error occurred while calling o124.lastProgress"),
+        Py4JNetworkError("Answer from Java side is empty"),
+        ConnectionRefusedError(111, "Connection refused"),
+    ],
+    ids=repr,
+)
+def test_java_that_was_killed_is_named(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = "Spark's Java process has ended. If the system killed it for its memory, "
+    assert str(command._failure(error)).startswith(ended)
+
+    def create(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(job, "create_session", create)
+    path = tmp_path / "search.yaml"
+    path.write_text(written(SPARK))
+    with pytest.raises(ConnectorError, match=f"^Spark does not start: {ended}"):
+        command._session(command._plan(command._load(path)), None, {})
