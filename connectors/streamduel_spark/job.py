@@ -109,7 +109,7 @@ def start(
         decode_with(plan), ROWS
     )
     slices = (
-        chunks.withWatermark("at", f"{plan.spark.lateness_ms} milliseconds")
+        chunks.withWatermark("at", f"{plan.delay_ms} milliseconds")
         .groupBy("bucket")
         .transformWithStateInPandas(Slices(plan), "body binary", "Append", "EventTime")
     )

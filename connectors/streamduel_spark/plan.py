@@ -86,6 +86,11 @@ class Plan(NamedTuple):
         """The plan of a configuration."""
         return cls(config.experiments, config.limits, spark, config.dedupe.window_ms, dead_letters)
 
+    @property
+    def delay_ms(self) -> int:
+        """How far the watermark is behind the newest record: Spark drops what is exactly at it."""
+        return self.spark.lateness_ms + 1
+
     def lane(self, kind: str, experiment: str) -> Lane:
         """The lane of an experiment's records of one kind."""
         slice_ms = self.spark.slice_ms

@@ -45,14 +45,14 @@ class Job:
         outputs: list[Output] = []
         rows: list[tuple[int, str, int, bytes]] = []
         late = self.watermark
-        self.watermark = max(late, self._newest - self.plan.spark.lateness_ms)
+        self.watermark = max(late, self._newest - self.plan.delay_ms)
         for task in range(tasks):
             decoder = Decoder(self.plan, "raw")
             outputs += decoder.read(records[task::tasks])
             parts, newest, tally = decoder.take()
             outputs.append(tally)
             for place, chunk in parts.items():
-                if newest[place] > late:
+                if newest[place] > late:  # what is at the watermark is dropped, too
                     rows.append((place.bucket, str(place.lane), place.start, chunk_of(chunk)))
                     self._newest = max(self._newest, newest[place])
         random.Random(len(records)).shuffle(rows)  # Spark promises no order

@@ -34,7 +34,7 @@ def job(**settings: Any) -> Job:
     search = {"arms": ["bm25", "ltr-v1", "ltr-v2"], "join_window_ms": 2000}
     return Job(Config.model_validate({
         "source": {}, "sink": {}, "snapshots": {}, "experiments": {"search": search},
-        "spark": spark(lateness_ms=0, **settings), "limits": {"max_duels_per_record": 4},
+        "spark": spark(**{"lateness_ms": 0, **settings}), "limits": {"max_duels_per_record": 4},
     }))  # fmt: skip
 
 
@@ -98,6 +98,15 @@ def test_a_duel_of_an_arm_with_itself_is_left_out() -> None:
     testing = job()
     assert testing.batch(raw([alone], START)).tally["served alone"] == 1
     assert written(testing) == []
+
+
+@pytest.mark.parametrize(("behind", "expected"), [(500, 2), (501, 1)])
+def test_a_record_may_be_as_late_as_the_configuration_says(behind: int, expected: int) -> None:
+    testing = job(lateness_ms=500)
+    testing.batch(raw([text(DUEL, id="newest")], START + 1000))
+    testing.batch([])
+    late = RawRecord(0, 1, START + 1000 - behind, None, text(DUEL, id="late"))
+    assert sum(sum(it[2:]) for it in counts(written(testing, late))) == expected
 
 
 def test_what_cannot_be_used_is_a_dead_letter() -> None:
