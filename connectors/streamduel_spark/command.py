@@ -275,7 +275,7 @@ def _checkpoint(config: Path, checkpoint: str) -> str:
     """The address of the checkpoint; a folder is relative to the configuration."""
     if re.match(r"[a-z][a-z0-9+.-]*:", checkpoint, re.IGNORECASE):
         return checkpoint
-    return (config.parent / checkpoint).resolve().as_uri()
+    return f"file://{(config.parent / checkpoint).resolve()}"  # Hadoop decodes no %20
 
 
 def _wait(query: StreamingQuery, report: Report, stop: threading.Event) -> None:

@@ -108,7 +108,7 @@ def test_the_help_teaches(
 
 def test_a_folder_is_relative_to_the_configuration(tmp_path: Path) -> None:
     config = tmp_path / "search.yaml"
-    assert command._checkpoint(config, "state") == (tmp_path / "state").as_uri()
+    assert command._checkpoint(config, "my état/") == f"file://{tmp_path}/my état"
     assert command._checkpoint(config, "s3a://bucket/state") == "s3a://bucket/state"
 
 
