@@ -171,9 +171,8 @@ def query_seconds(servers: str, log: Log) -> float:
     source = SourceSettings(bootstrap_servers=[servers], topic=counted, group=counted)
     settings = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
     session = create_session(plan.spark.partitions, "local[2]", settings)
-    group, partitions = f"{counted}-spark", plan.spark.partitions
-    sink = Sink(source.client_settings, counted, group, partitions, plan.spark.topic)
-    sink.open(dead_letters)
+    sink = Sink(source.client_settings, counted, f"{counted}-spark")
+    sink.open(plan.spark.topic, dead_letters)
     with tempfile.TemporaryDirectory() as folder:
         began = processor_seconds()
         query = start(

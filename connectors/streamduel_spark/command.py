@@ -207,11 +207,9 @@ def _run(
     source: Any = loaded.source
     options = kafka_options(source, plan.spark.topic)
     stop = _stopping()
-    group = f"{source.group}-spark"
-    raw, partitions = plan.spark.topic, plan.spark.partitions
-    sink = Sink(source.client_settings, source.topic, group, partitions, raw)
+    sink = Sink(source.client_settings, source.topic, f"{source.group}-spark")
     with closing(sink):
-        sink.open(plan.dead_letters)
+        sink.open(plan.spark.topic, plan.dead_letters)
         with _ended_by(stop):
             session = _session(plan, master, settings)
             report = Report(quiet=quiet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from streamduel.config.model import SparkSettings
+from streamduel.errors import ConfigurationError
 from streamduel_spark.bucket import Bucket
 from streamduel_spark.crediting import Crediting
 from streamduel_spark.decoding import Decoder, RawRecord
@@ -68,14 +71,14 @@ def create_session(
     state = "spark.sql.streaming.stateStore"
     own = {
         "spark.ui.showConsoleProgress": "false",  # it would overwrite our own lines
-        "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxBytesPerBatch": str(FLUSH_BYTES),
         f"{state}.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         f"{state}.rocksdb.changelogCheckpointing.enabled": "true",
     }
-    for name, value in {**own, **settings}.items():
+    kept = {"spark.sql.shuffle.partitions": str(partitions)}  # `_check` compares it
+    for name, value in {**own, **settings, **kept}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -103,7 +106,7 @@ def start(
         checkpoint: where Spark keeps its state.
         until_end: stop at the present end of the topic.
     """
-    sink.check(_id_of(session, checkpoint))  # a start with another topic would spoil the checkpoint
+    _check(session, plan.spark, checkpoint)
     raw = session.readStream.format("kafka").options(**options).load()
     chunks = raw.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
         decode_with(plan), ROWS
@@ -134,13 +137,43 @@ def start(
     return query
 
 
-def _id_of(session: SparkSession, checkpoint: str) -> str:
-    """What identifies a checkpoint: the id of its query; empty for a new one."""
+def _check(session: SparkSession, spark: SparkSettings, checkpoint: str) -> None:
+    """Check that the settings of the job fit its checkpoint, before a start spoils it.
+
+    Spark would take the checkpoint's partitions, and would write another topic into it.
+    """
+    folder = re.sub(r"[][{}*?\\]", r"\\\g<0>", f"{checkpoint}/offsets")  # no pattern of names
     try:
-        first = session.read.text(f"{checkpoint}/metadata").first()
-    except AnalysisException:  # there is no such file
-        return ""
-    return "" if first is None else str(json.loads(first.value)["id"])
+        batch = session.read.text(folder, wholetext=True).first()
+    except AnalysisException:  # there is no such folder
+        return
+    if batch is not None:
+        check_batch(batch.value, spark)
+
+
+def check_batch(batch: str, spark: SparkSettings) -> None:
+    """Check that the settings of the job are those of a batch of its checkpoint.
+
+    Args:
+        batch: what Spark has written about the batch, in the folder `offsets` of the checkpoint.
+        spark: the settings.
+
+    Raises:
+        ConfigurationError: they are not.
+    """
+    _, settings, offsets = batch.splitlines()
+    partitions = json.loads(settings)["conf"]["spark.sql.shuffle.partitions"]
+    (topic,) = json.loads(offsets)
+    if int(partitions) != spark.partitions:
+        raise ConfigurationError(
+            f"spark.partitions must stay {partitions} with this checkpoint (found "
+            f"{spark.partitions}); another number needs a new spark.checkpoint."
+        )
+    if topic != spark.topic:
+        raise ConfigurationError(
+            f"spark.topic must stay '{topic}' with this checkpoint (found '{spark.topic}'); "
+            "another topic needs a new spark.checkpoint."
+        )
 
 
 def decode_with(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from streamduel.errors import ConfigurationError, ConnectorError, listed
+from streamduel.errors import ConnectorError, listed
 from streamduel.kafka_rights import Rights, missing
 from streamduel.records import Duels
 from streamduel_spark.parts import Counted, Forwarded, Group, Output, Tally
@@ -105,14 +105,10 @@ class Written(NamedTuple):
     Attributes:
         checkpoint: what identifies the checkpoint, whose batches are numbered from 0.
         number: the number of the batch.
-        partitions: of the job.
-        raw: the topic of the raw records.
     """
 
     checkpoint: str
     number: int
-    partitions: int
-    raw: str
 
 
 def _missing(topics: list[str], servers: str) -> str:
@@ -137,25 +133,21 @@ class Sink:
         topic: the topic that streamduel reads.
         group: the consumer group, also the transactional id: it ends the transaction of a job that
             still runs, or was killed, and refuses that job from then on.
-        partitions: of the job; a checkpoint keeps its number.
-        raw: the topic of the raw records; a checkpoint keeps it, too.
     """
 
-    def __init__(
-        self, settings: Mapping[str, Any], topic: str, group: str, partitions: int, raw: str
-    ) -> None:
+    def __init__(self, settings: Mapping[str, Any], topic: str, group: str) -> None:
         self._settings = {name: value for name, value in settings.items() if name != "client"}
         self._topic, self._group = topic, group
-        self._partitions, self._raw = partitions, raw
         self._place = TopicPartition(topic, 0)
         self._rights = Rights(settings, group, group)
         self._producer: Any = None
         self._last: Written | None = None
 
-    def open(self, dead_letters: str) -> None:
+    def open(self, raw: str, dead_letters: str) -> None:
         """Connect, end an earlier transaction, and read which batch was written last.
 
         Args:
+            raw: the topic of the raw records.
             dead_letters: the topic of the dead letters.
 
         Raises:
@@ -164,7 +156,7 @@ class Sink:
         servers = ", ".join(self._settings["bootstrap_servers"])
         try:
             with KafkaAdminClient(**self._settings) as admin:
-                self._require_topics(admin, dead_letters)
+                self._require_topics(admin, raw, dead_letters)
             with KafkaConsumer(
                 group_id=self._group, enable_auto_commit=False, **self._settings
             ) as consumer:
@@ -179,14 +171,11 @@ class Sink:
                 f"Kafka on {servers} does not answer, or refuses: {error}"
             ) from error
         if found is not None and found.metadata:
-            checkpoint, partitions, *raw = found.metadata.split()
-            self._last = Written(
-                checkpoint, found.offset - 1, int(partitions), *(raw or [self._raw])
-            )
+            self._last = Written(found.metadata, found.offset - 1)
 
-    def _require_topics(self, admin: KafkaAdminClient, dead_letters: str) -> None:
+    def _require_topics(self, admin: KafkaAdminClient, raw: str, dead_letters: str) -> None:
         needs = {
-            self._raw: ("spark.topic", ["Read"]),
+            raw: ("spark.topic", ["Read"]),
             # To commit an offset of a topic, Kafka demands Read on it.
             self._topic: ("source.topic", ["Read", "Write"]),
             dead_letters: ("sink.dead_letters", ["Write"]),
@@ -206,26 +195,6 @@ class Sink:
             for operation in missing(operations, granted):
                 raise self._rights.lacks(operation, "topic", topic, setting)
 
-    def check(self, checkpoint: str) -> None:
-        """Check that the settings of the job fit its checkpoint.
-
-        Raises:
-            ConfigurationError: they do not.
-        """
-        last = self._last
-        if last is None or last.checkpoint != checkpoint:
-            return
-        if last.partitions != self._partitions:
-            raise ConfigurationError(
-                f"spark.partitions must stay {last.partitions} with this checkpoint (found "
-                f"{self._partitions}); another number needs a new spark.checkpoint."
-            )
-        if last.raw != self._raw:
-            raise ConfigurationError(
-                f"spark.topic must stay '{last.raw}' with this checkpoint (found '{self._raw}'); "
-                "another topic needs a new spark.checkpoint."
-            )
-
     def write(self, checkpoint: str, number: int, messages: Iterable[Message]) -> bool:
         """Write a batch; False if it was written before.
 
@@ -240,7 +209,6 @@ class Sink:
         last = self._last
         if last and last.checkpoint == checkpoint and number <= last.number:
             return False
-        metadata = f"{checkpoint} {self._partitions} {self._raw}"
         try:
             self._producer.begin_transaction()
             sent = [
@@ -248,14 +216,14 @@ class Sink:
                 for topic, key, value in messages
             ]
             self._producer.send_offsets_to_transaction(
-                {self._place: OffsetAndMetadata(number + 1, metadata, -1)}, self._group
+                {self._place: OffsetAndMetadata(number + 1, checkpoint, -1)}, self._group
             )
             for future in sent:
                 future.get(ANSWER_MS / 1000)
             self._producer.commit_transaction()
         except (KafkaError, OSError) as error:
             raise ConnectorError(f"Kafka did not take batch {number}: {error}") from error
-        self._last = Written(checkpoint, number, self._partitions, self._raw)
+        self._last = Written(checkpoint, number)
         return True
 
     def close(self) -> None:

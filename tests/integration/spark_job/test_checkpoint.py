@@ -1,7 +1,8 @@
-"""A checkpoint with another raw topic: refused before Spark has touched it."""
+"""A checkpoint of other settings: refused before Spark has touched it."""
 
 from __future__ import annotations
 
+import copy
 import subprocess
 from pathlib import Path
 
@@ -29,14 +30,14 @@ def job(config: Path) -> tuple[int, str]:
     return done.returncode, done.stderr.splitlines()[-1]
 
 
-def test_another_topic_leaves_the_checkpoint_as_it_was(
+def test_other_settings_leave_the_checkpoint_as_it_was(
     kafka: Broker, topics: Topics, tmp_path: Path
 ) -> None:
     servers, raw, other = kafka.bootstrap_servers, topics(1), topics(1)
     run = configure(
         tmp_path / "run", servers, topics(1), topics,
         experiments={name: {"arms": ARMS, **settings} for name, settings in EXPERIMENTS.items()},
-        spark={"topic": raw, "checkpoint": "checkpoint", "partitions": 1},
+        spark={"topic": raw, "checkpoint": "state [a]", "partitions": 1},
     )  # fmt: skip
     log = raw_log(3, 50)
     append(servers, raw, log)
@@ -45,14 +46,16 @@ def test_another_topic_leaves_the_checkpoint_as_it_was(
     assert status == 0, last
 
     document = yaml.safe_load(run.config.read_text())
-    document["spark"]["topic"] = other
-    run.config.write_text(yaml.safe_dump(document))
-    assert job(run.config) == (
-        2, f"streamduel-spark: spark.topic must stay '{raw}' with this checkpoint (found"
-        f" '{other}'); another topic needs a new spark.checkpoint.",
-    )  # fmt: skip
+    # No batch is known under another group, only by the checkpoint.
+    other_settings = copy.deepcopy(document)
+    other_settings["source"]["group"] += "-other"
+    for key, stays, found in (("partitions", "1", "2"), ("topic", f"'{raw}'", f"'{other}'")):
+        other_settings["spark"] = {**document["spark"], key: yaml.safe_load(found)}
+        run.config.write_text(yaml.safe_dump(other_settings))
+        status, last = job(run.config)
+        assert status == 2
+        assert f"spark.{key} must stay {stays} with this checkpoint (found {found}); " in last
 
-    document["spark"]["topic"] = raw
     run.config.write_text(yaml.safe_dump(document))
     append(servers, raw, log)
     status, last = job(run.config)

@@ -45,6 +45,6 @@ def test_all_missing_topics_are_named_at_once(
 ) -> None:
     monkeypatch.setattr(sink, "KafkaAdminClient", Admin)
     monkeypatch.setattr(Admin, "topics", topics, raising=False)
-    opened = sink.Sink({"bootstrap_servers": ["a:1"]}, "duels", "g", 1, "raw")
+    opened = sink.Sink({"bootstrap_servers": ["a:1"]}, "duels", "g")
     with pytest.raises(ConnectorError, match=f"^{sentence}"):
-        opened.open("letters")
+        opened.open("raw", "letters")
