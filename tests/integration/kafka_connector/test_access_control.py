@@ -272,12 +272,12 @@ def test_a_missing_right_is_named(secured: Secured, command: str, left: Grant) -
 def spark_sink(secured: Secured, user: str) -> Sink:
     settings = secured.broker.client_settings(user) | {"sasl_plain_password": PASSWORD}
     settings["bootstrap_servers"] = [settings["bootstrap_servers"]]
-    return Sink(settings, "clicks", "streamduel-spark", 1, "raw-clicks")
+    return Sink(settings, "clicks", "streamduel-spark")
 
 
 def test_the_documented_list_of_the_spark_job_is_enough(secured: Secured) -> None:
     with closing(spark_sink(secured, "spark")) as sink:
-        sink.open("dead-letters")
+        sink.open("raw-clicks", "dead-letters")
         letters = [Message("", b"search", b"{}"), Message("dead-letters", None, b"{}")]
         assert sink.write("checkpoint", 0, letters)
 
@@ -290,7 +290,7 @@ def test_a_missing_right_of_the_spark_job_is_named(secured: Secured, left: Grant
         closing(spark_sink(secured, user)) as sink,
         pytest.raises(ConnectorError, match=f"Kafka does not allow {what}"),
     ):
-        sink.open("dead-letters")
+        sink.open("raw-clicks", "dead-letters")
 
 
 TAKEN: Final = [
