@@ -254,7 +254,7 @@ class FileSource:
         open_line = False
         while self._lines < wanted:
             chunk = self._chunk()
-            if not chunk and self._at_end and not (self._ended or self._grows):
+            if not chunk and not (self._ended or self._grows):
                 time.sleep(WATCH_SECONDS)  # a pipe that has not repeated them yet
                 continue
             if not chunk:

@@ -42,6 +42,13 @@ def test_a_first_snapshot_that_cannot_be_written_is_named(tmp_path: Path) -> Non
     assert str(caught.value) == f"{path} cannot be written to: Is a directory."
 
 
+def test_without_a_file_the_error_names_the_folder_of_the_snapshots(tmp_path: Path) -> None:
+    (tmp_path / SNAPSHOT).with_suffix(".new").symlink_to("/dev/full")
+    with pytest.raises(ConnectorError) as caught:
+        FileOutlet(tmp_path / "out", tmp_path)
+    assert str(caught.value) == f"{tmp_path} cannot be written to: No space left on device."
+
+
 def test_assignments_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with closing(FileOutlet(tmp_path, tmp_path)) as outlet:
         commit(outlet, 1)

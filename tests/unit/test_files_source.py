@@ -107,6 +107,79 @@ def test_truncation_names_the_line_that_a_restart_needs(path: Path) -> None:
         list(values(path, 8192))
 
 
+@pytest.mark.parametrize("to_end", [True, False])
+@pytest.mark.parametrize("name", ["clicks.jsonl", "clicks.jsonl.gz"])
+@pytest.mark.parametrize(
+    ("content", "wanted", "lines"),
+    [(b"", 1, "0 lines"), (b"1\n", 2, "1 line"), (b"1\n2", 3, "1 line")],
+)
+def test_lines_that_a_restart_needs_are_missing(
+    tmp_path: Path, name: str, content: bytes, wanted: int, lines: str, to_end: bool
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with closing(FileSource(path, to_end=to_end)) as source:
+        source.poll(0)
+        with pytest.raises(ConnectorError, match=f"has {lines}, but a restart .* {wanted + 1} on"):
+            source.seek(0, wanted)
+
+
+def test_a_restart_continues_in_the_middle_of_what_is_read_at_once(path: Path) -> None:
+    path.write_bytes(b"1\n2\n3")
+    assert list(values(path, 1)) == [b"2", b"3"]
+    assert list(values(path, 2)) == [b"3"]
+
+
+def test_a_restart_after_a_line_without_its_newline_takes_it_for_read(path: Path) -> None:
+    path.write_bytes(b"1\n2")
+    assert list(values(path, 2)) == []
+    path.write_bytes(b"1\n2\n3\n")
+    assert list(values(path, 2)) == [b"3"]
+
+
+def test_what_is_written_after_the_opening_is_beyond_the_end(path: Path) -> None:
+    path.write_bytes(b"1\n")
+    with closing(FileSource(path, to_end=True)) as source:
+        path.write_bytes(b"1\n2\n")
+        source.poll(0)
+        source.seek(0, None)
+        assert [each.value for each in source.poll(0).records[0]] == [b"1"]
+        assert not source.poll(0).records
+        assert source.caught_up(0)
+
+
+def test_a_line_is_delivered_when_its_newline_arrives(path: Path) -> None:
+    path.write_bytes(b"1\n2")
+    with closing(FileSource(path, to_end=False)) as source:
+        source.poll(0)
+        source.seek(0, None)
+        assert [each.value for each in source.poll(0).records[0]] == [b"1"]
+        assert not source.poll(0).records
+        assert not source.caught_up(0)
+        path.write_bytes(b"1\n2\n")
+        assert [each.value for each in source.poll(0).records[0]] == [b"2"]
+        assert not source.poll(0).records
+        assert source.caught_up(0)
+
+
+def test_a_file_that_is_truncated_while_it_is_followed_is_refused(path: Path) -> None:
+    path.write_bytes(b"1\n2\n")
+    with closing(FileSource(path, to_end=False)) as source:
+        source.poll(0)
+        source.seek(0, None)
+        assert len(source.poll(0).records[0]) == 2
+        path.write_bytes(b"1\n")
+        with pytest.raises(ConnectorError, match="truncated to 2 bytes, of which 4 were read"):
+            source.poll(0)
+
+
+def test_the_lines_of_a_compressed_file_are_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.jsonl.gz"
+    path.write_bytes(gzip.compress(b"1\n2\n"))
+    with closing(FileSource(path, to_end=True)) as source:
+        assert source.lags([0]) == {}
+
+
 @pytest.mark.parametrize("name", ["pipe", "pipe.gz"])
 def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
