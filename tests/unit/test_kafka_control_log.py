@@ -256,9 +256,17 @@ def test_all_are_forwarded_when_their_markers_are_written(topic: Topic, markers:
     assert log.forwarded(0), "later records do not matter"
 
 
-def test_a_replay_forwards_nothing(topic: Topic) -> None:
-    topic.read = False
+@pytest.mark.parametrize("read", [False, True])
+def test_a_replay_forwards_nothing(topic: Topic, markers: Markers, *, read: bool) -> None:
+    topic.read = read
     assert opened(forwards=False).forwarded(0)
+    assert markers.sent == []
+
+
+def test_records_of_a_partition_that_was_lost_stay_as_they_are() -> None:
+    log = opened()
+    log.keep([])
+    assert merged(log, marker(0), b"click") == ([marker(0), b"click"], [])
 
 
 def test_an_end_that_is_unknown_at_first_is_asked_again(

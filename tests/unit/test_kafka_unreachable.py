@@ -51,6 +51,19 @@ def test_a_wrong_address_is_told_soon(
     assert [each["event"] for each in logs] == ["broker not reached"]
 
 
+def test_a_refusal_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = []
+
+    def connect(_options: Any, _settings: Any, patience: float) -> Any:
+        waited.append(patience)
+        raise errors.SaslAuthenticationFailedError("wrong password")
+
+    monkeypatch.setattr(connecting, "connect", connect)
+    with capture_logs() as logs, pytest.raises(ConnectorError, match="wrong password"):
+        open_source(SOURCE, OPTIONS)
+    assert (len(waited), logs) == (1, [])
+
+
 @pytest.mark.parametrize(
     ("error", "setting"),
     [
