@@ -258,6 +258,16 @@ class TestTraffic:
         traffic.add(30_000, 0)
         assert traffic.rate is None
 
+    @pytest.mark.parametrize(("at", "duels"), [(60_000, 0), (0, 2000)])
+    def test_begins_again_after_a_reset_and_in_an_earlier_time(self, at: int, duels: int) -> None:
+        traffic = Traffic()
+        traffic.add(0, 0)
+        traffic.add(50_000, 1000)
+        traffic.add(at, duels)
+        assert traffic.rate is None
+        traffic.add(at + 20_000, duels + 40)
+        assert traffic.rate == 2.0
+
 
 def test_a_forecast_that_takes_several_updates_is_made_once() -> None:
     watched = Watched()
