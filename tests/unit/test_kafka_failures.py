@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors
 
-from streamduel_kafka.confluent.failures import translating
+from streamduel_kafka.confluent.failures import TransientError, translating
 from streamduel_kafka.confluent.opening import Errors, await_cluster
 
 
@@ -17,6 +17,17 @@ def fenced() -> KafkaException:
 def test_an_error_has_the_class_of_its_code() -> None:
     with pytest.raises(errors.ProducerFencedError, match="a newer instance"), translating():
         raise fenced()
+
+
+@pytest.mark.parametrize(("fatal", "kind"), [(False, TransientError), (True, errors.KafkaError)])
+def test_an_error_of_a_newer_broker_is_fatal_if_librdkafka_says_so(
+    fatal: bool, kind: type[errors.KafkaError]
+) -> None:
+    newer = KafkaError(9999, "not known yet", fatal=fatal)
+    with pytest.raises(errors.KafkaError, match="not known yet") as caught, translating():
+        raise KafkaException(newer)
+    assert caught.type is kind
+    assert caught.value.retriable is not fatal
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -42,7 +42,7 @@ def translated(error: KafkaError) -> errors.KafkaError:
     """The class for an error's code, with its text."""
     code = error.code()
     kind = OWN.get(code) or (errors.for_code(code) if code > 0 else None)
-    if kind is None or kind is errors.UnknownError:
+    if kind is None or issubclass(kind, errors.UnknownError):  # for a code that it does not know
         kind = errors.KafkaError if error.fatal() else TransientError
     return kind(error.str())
 
