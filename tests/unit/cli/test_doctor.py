@@ -224,6 +224,16 @@ def test_no_control_record_changes_a_fixed_setting(streamduel: Streamduel, folde
     assert sentence.endswith("it cannot change while they run; use a new experiment name.")
 
 
+def test_what_can_change_and_what_cannot_are_told_apart(folder: Path) -> None:
+    changes = {"experiments.search.join_window_ms": 5000, "experiments.search.slate": 3}
+    found = doctor.examine(load(configure(folder, changes)))
+    applied, fixed = (it.sentence for it in found if it.name == "settings")
+    assert "in slate, and run on" in applied
+    assert "slate" not in fixed
+    assert "in join_window_ms, " in fixed
+    assert "join_window_ms" not in applied
+
+
 @pytest.mark.parametrize(
     ("ahead", "sentence"),
     [(7_200_000, "2.0 h ahead of this machine's clock"), (-90_000_000, "is 25.0 h old")],
