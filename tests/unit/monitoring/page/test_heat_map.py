@@ -56,6 +56,14 @@ def test_pairs_without_duels_and_undecided_pairs() -> None:
     assert cells["ltr", "ltr"].shade == "same"
 
 
+def test_of_little_evidence_the_confidence_is_told() -> None:
+    rows = Watched().fold(counted("ltr", "bm25", 58, 42)).matrix.rows
+    better, worse = rows[0].cells[2], rows[2].cells[0]
+    assert plain(better.words).endswith("Confidence that it is better: 58.0 %.")
+    assert plain(worse.words).endswith("Confidence that it is worse: 58.0 %.")
+    assert not better.decided
+
+
 @pytest.mark.parametrize("lost", range(380, 470, 5))
 def test_a_champion_is_sure_exactly_when_its_row_is_bold(lost: int) -> None:
     watched = Watched()
