@@ -13,7 +13,7 @@ import pytest
 from streamduel import doctor
 from streamduel.config import load
 from streamduel.diagnosis import Diagnosis, Finding
-from streamduel.doctor.newest_records import NEWEST
+from streamduel.doctor.newest_records import MAX_SENTENCES, NEWEST
 from streamduel.errors import MissingError
 from streamduel.testing import duel, encode
 from tests.logs import ARMS
@@ -127,6 +127,16 @@ def test_records_of_another_name_all_fail(streamduel: Streamduel, tmp_path: Path
     assert verdict == "warning"
     assert sentence.startswith("7 of them, the last at offset 6 of partition 0: unknown experiment")
     assert "did you mean 'search'?" in sentence
+
+
+def test_of_many_kinds_of_dead_letters_the_most_frequent_are_told(tmp_path: Path) -> None:
+    arms = [*(f"arm-{number}" for number in range(MAX_SENTENCES + 1)), "last", "last"]
+    write(tmp_path, *(duel("search", at, ARMS[0], arm, "a") for at, arm in enumerate(arms)))
+    found = [it for it in doctor.examine(load(tmp_path / "search.yaml")) if "letters" in it.name]
+    first, *_, rest = [it.sentence for it in found]
+    assert len(found) == MAX_SENTENCES + 1
+    assert first.startswith(f"2 of them, the last at offset {len(arms) - 1} of partition 0: ")
+    assert rest == "2 more, for other reasons."
 
 
 def test_arms_and_settings_are_those_that_run(streamduel: Streamduel, tmp_path: Path) -> None:
