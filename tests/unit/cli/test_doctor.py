@@ -12,12 +12,12 @@ import pytest
 
 from streamduel import doctor
 from streamduel.config import load
-from streamduel.diagnosis import Diagnosis, Finding
+from streamduel.diagnosis import CommittedOffset, Diagnosis, Finding
 from streamduel.doctor.newest_records import MAX_SENTENCES, NEWEST
 from streamduel.errors import MissingError
 from streamduel.testing import duel, encode
 from tests.logs import ARMS
-from tests.unit.cli.commands import Streamduel, configure, run
+from tests.unit.cli.commands import LOG, Streamduel, configure, run
 
 BEFORE = int(1000 * time.time())
 
@@ -284,6 +284,31 @@ def findings(folder: Path, **connector: Any) -> dict[str, str]:
     changed = dataclasses.replace(loaded.source_connector, **connector)
     update = {"source_connector": changed, "outlet_connector": changed}
     return {it.name: it.verdict for it in doctor.examine(loaded.model_copy(update=update))}
+
+
+@pytest.mark.parametrize(
+    ("partition", "beyond", "is_own", "problem"),
+    [
+        (0, 0, False, None),
+        (0, -1, True, None),
+        (0, -1, False, f"its snapshot continues at {len(LOG)}: were the offsets reset? "),
+        (0, 1, True, f"its snapshot continues at {len(LOG)}: were the offsets reset? "),
+        (1, 0, True, "of partition 1, which has no snapshot: "),
+    ],
+)
+def test_a_start_continues_where_the_snapshots_do(
+    folder: Path, partition: int, beyond: int, is_own: bool, problem: str | None
+) -> None:
+    loaded = load(configure(folder))
+    committed = {partition: CommittedOffset(len(LOG) + beyond, is_own)}
+    found = Diagnosis([], committed=committed)
+    connector = dataclasses.replace(loaded.source_connector, diagnose=lambda *_: found)
+    checked = doctor.examine(loaded.model_copy(update={"source_connector": connector}))
+    told = [(it.verdict, it.sentence) for it in checked if it.name == "offsets"]
+    assert len(told) == (problem is not None)
+    if problem is not None:
+        assert told[0][0] == "failed"
+        assert problem in told[0][1]
 
 
 def test_nothing_is_checked_behind_what_no_connector_reaches(tmp_path: Path) -> None:
