@@ -116,6 +116,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("experiments.search.smallest_difference", "1e-2",
      "experiments.search.smallest_difference must be a number at least 0 and below 0.5, or null "
      "(found '1e-2'); in YAML, an exponent needs a point and a sign, as in 1.0e-2."),
+    ("experiments.search.join_window_ms", "1e5",
+     "experiments.search.join_window_ms must be an integer from 0 to 2^53, or null (found '1e5'); "
+     "in YAML, a number with an exponent is no integer; write its digits."),
     ("monitoring", {"port": 65536},
      "monitoring.port must be an integer from 0 to 65535 (found 65536)."),
     ("monitoring", {"port": -1}, "monitoring.port must be an integer from 0 to 65535 (found -1)."),

@@ -177,6 +177,20 @@ def test_no_duels_no_traffic_no_end_and_a_pause_are_told_apart() -> None:
     assert Answer.of(watched.outlook()) == Answer(None, None, None, "paused")
 
 
+def test_only_the_end_of_a_forecast_may_be_open() -> None:
+    watched = Watched()
+    watched.fold("ba" * 30)
+    view = watched.metrics.figures.experiment("search")
+    assert view is not None
+    made = Forecast(60, low=70, median=160, high=None, never=0.3, horizon=1000)
+    found = outlook_of(view, made, view, 0.5, watched.clock.now)
+    assert (found.low, found.median, found.why_not) == (20.0, 200.0, None)
+    assert math.isnan(found.high)
+    assert outlook_of(view, made._replace(median=None), view, 0.5, watched.clock.now).why_not == (
+        "no_end"
+    )
+
+
 def test_without_certainty_there_is_no_time_after_the_end() -> None:
     """Exploration can end with less confidence than is waited for, such as at a horizon."""
     watched = Watched()
