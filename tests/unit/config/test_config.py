@@ -25,6 +25,7 @@ from tests.unit.config.configurations import GOOD, changed, written
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "configuration.md"
+ARM = GOOD["experiments"]["search"]["arms"][0]
 
 
 @pytest.fixture
@@ -55,6 +56,21 @@ def test_a_character_may_be_a_surrogate_pair_as_json_writes_it(tmp_path: Path) -
     path.write_text(json.dumps(changed({"experiments.😀": {"arms": ["😀", "b"]}})))
     assert "\\ud83d\\ude00" in path.read_text()
     assert load(path, {}).config.experiments["😀"].arms == ["😀", "b"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("join_window_ms", 3_600_000),
+        ("guardrails", {"control_arm": ARM, "min_share": 0.25, "max_share": 0.25}),
+    ],
+)
+def test_a_number_may_be_as_large_as_the_one_that_bounds_it(
+    tmp_path: Path, key: str, value: Any
+) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({f"experiments.search.{key}": value}, GOOD)))
+    assert key in load(path, {}).config.experiments["search"].model_fields_set
 
 
 def test_monitoring_is_served_unless_it_is_null(tmp_path: Path) -> None:
