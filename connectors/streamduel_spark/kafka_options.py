@@ -14,12 +14,6 @@ POLL_RECORDS: Final = 50
 """Records that Kafka's client decompresses together: with its default of 500, records of a megabyte
 that compress well fill the default memory of Spark."""
 
-_LOGIN: Final = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
-
 _OLD_KEY: Final = re.compile(r"BEGIN (?!ENCRYPTED)\w+ PRIVATE KEY")
 """The first line of a key in another format than PKCS#8."""
 
@@ -85,7 +79,10 @@ def _key(keys: Any) -> str:
 def _authentication(keys: Any) -> dict[str, str]:
     password = keys.sasl_plain_password.get_secret_value()
     user, word = (_quoted(text) for text in (keys.sasl_plain_username, password))
-    login = f"{_LOGIN[keys.sasl_mechanism]} required username={user} password={word};"
+    # Others, such as GSSAPI, are refused with the configuration.
+    name = "plain.Plain" if keys.sasl_mechanism == "PLAIN" else "scram.Scram"
+    module = f"org.apache.kafka.common.security.{name}LoginModule"
+    login = f"{module} required username={user} password={word};"
     return {"kafka.sasl.mechanism": keys.sasl_mechanism, "kafka.sasl.jaas.config": login}
 
 

@@ -90,3 +90,15 @@ def test_a_password_is_quoted(tmp_path: Path) -> None:
         "org.apache.kafka.common.security.scram.ScramLoginModule required"
         ' username="u" password="p\\"w\\\\;";'
     )
+
+
+def test_a_plain_login_has_a_module_of_its_own(tmp_path: Path) -> None:
+    found = options(
+        tmp_path, security_protocol="SASL_SSL", sasl_mechanism="PLAIN",
+        sasl_plain_username="u", sasl_plain_password="p",
+    )  # fmt: skip
+    assert found["kafka.sasl.mechanism"] == "PLAIN"
+    assert found["kafka.sasl.jaas.config"] == (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        ' username="u" password="p";'
+    )
