@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import socket
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 
 from streamduel.checksum import unsealed
-from streamduel.cli.repair import _control_topic
+from streamduel.cli.repair import _control_topic, _moment, _shown
+from streamduel.errors import ConfigurationError
+from streamduel.records import MAX_TIME
 from streamduel_files.outlet import FileOutlet
 from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
 
@@ -50,6 +53,40 @@ def test_each_partition_of_the_control_topic_is_told_once(continued: list[int], 
     move: Any = SimpleNamespace(begins=range(4), continues=continued.__contains__)
     assert _control_topic("control", move) == [f"Control topic 'control': {told}"]
     assert _control_topic(None, move) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        (None, None),
+        ("1", 1),
+        (str(MAX_TIME), MAX_TIME),
+        ("2026-11-22T17:00:00Z", 1_795_366_800_000),
+        ("2026-11-22T17:00:00", 1_795_366_800_000),
+        ("2026-11-22T19:00:00.250+02:00", 1_795_366_800_250),
+    ],
+)
+def test_a_time_is_milliseconds_or_a_date_by_default_in_utc(
+    text: str | None, milliseconds: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+    try:
+        assert _moment(text) == milliseconds
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["0", str(MAX_TIME + 1), "1969-12-31T23:59:59Z"])
+def test_a_time_that_no_record_can_have_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"found '{text}'"):
+        _moment(text)
+
+
+def test_a_time_is_shown_as_a_date_if_it_has_one() -> None:
+    assert _shown(1_795_366_800_250) == "2026-11-22T17:00:00Z (1795366800250 ms)"
+    assert _shown(MAX_TIME) == f"{MAX_TIME} ms"
 
 
 def write(folder: Path, values: list[bytes]) -> None:
