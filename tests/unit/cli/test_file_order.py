@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from streamduel.cli.file_order import FileOrder
+from streamduel.errors import StreamduelError
 from streamduel.testing import encode as encoded
 from tests.logs import ARMS
 from tests.unit.cli.commands import configure, run
@@ -92,3 +95,73 @@ def test_run_says_that_no_record_has_a_time(
         result = run(config, "--until-end", "--quiet")
         assert result.status == status
         assert ("no record has a timestamp" in result.err) == bool(status)
+
+
+def checked(waiting: dict[str, int], *tasks: tuple[int, dict[str, tuple[int, int]]]) -> str:
+    """What is said of open impressions, and of tasks: stream time, and clicks lost and all."""
+    order = FileOrder()
+    commits: Any = [
+        SimpleNamespace(
+            stream_time=time,
+            experiments={
+                name: SimpleNamespace(
+                    out_of_order=SimpleNamespace(lost=lost, clicks=clicks),
+                    outcomes=SimpleNamespace(late=lost, unjoined=1),
+                )
+                for name, (lost, clicks) in found.items()
+            },
+        )
+        for time, found in tasks
+    ]
+    order.committed(commits, 0.0)
+    report: Any = SimpleNamespace(
+        ignored={},
+        dead_letters={},
+        experiments={
+            name: SimpleNamespace(
+                tallies={"dead_letter": 0}, open={"impressions": count, "clicks": 0}
+            )
+            for name, count in waiting.items()
+        },
+    )
+    try:
+        order.check(report)
+    except StreamduelError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"a": (1, 100)}, ""),
+        ({"a": (2, 100)}, "lost 2 of 100 clicks of experiment 'a': "),
+        ({"a": (2, 100), "b": (1, 100)}, "lost 2 of 100 clicks of experiment 'a': "),
+        ({"a": (3, 100), "b": (2, 100)}, "of experiment 'a' (and 1 more): "),
+        (
+            {"a": (400, 10_000), "b": (300, 1000), "c": (20, 100)},
+            "lost 300 of 1,000 clicks of experiment 'b' (and 2 more): ",
+        ),
+    ],
+)
+def test_the_experiment_that_lost_the_largest_share_is_named(
+    found: dict[str, tuple[int, int]], said: str
+) -> None:
+    assert said in checked({}, (T0, found))
+    assert bool(checked({}, (T0, found))) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "said"),
+    [
+        ({"a": 0}, ""),
+        ({"a": 1, "b": 2, "c": 0}, "(2 open impressions of experiment 'b')"),
+        ({"a": 1}, "(1 open impression of experiment 'a')"),
+    ],
+)
+def test_the_experiment_with_most_open_impressions_is_named(
+    waiting: dict[str, int], said: str
+) -> None:
+    assert said in checked(waiting, (0, {}))
+    assert bool(checked(waiting, (0, {}))) == bool(said)
+    assert checked(waiting, (1, {})) == ""
