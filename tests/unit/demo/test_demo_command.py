@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
 
 from streamduel.cli import app as cli
+from streamduel.cli import demo as demo_command
+from streamduel.demo.run import Settings
 from tests.command_line import run_command
 from tests.unit.cli.commands import COMMAND, SECONDS
 
@@ -290,6 +293,42 @@ def test_a_mistake_is_one_sentence(
     assert ended.value.code == 2
     out, err = capsys.readouterr()
     assert (out, err) == ("", f"streamduel: {sentence}\n")
+
+
+ENDLESS = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("options", "limit", "speed", "horizon"),
+    [
+        ((), (1000, ENDLESS), 20.0, 1000),
+        (("--impressions", "1"), (1, ENDLESS), 20.0, 6),
+        (("--impressions", "50", "--seconds", "10"), (50, 10.0), 20.0, 50),
+        (("--seconds", "10"), (1_000_000, 10.0), 20.0, 200),
+        (("--seconds", "10", "--speed", "0"), (1_000_000, 10.0), ENDLESS, 1_000_000),
+        (("--arms", "20", "--speed", "1", "--seconds", "1"), (1_000_000, 1.0), 1.0, 20),
+        (("--speed", "10000", "--seconds", "86400"), (1_000_000, 86_400.0), 10_000.0, 1_000_000),
+        (("--port", "65535", "--arms", "2"), (1000, ENDLESS), 20.0, 1000),
+    ],
+)
+def test_the_horizon_is_the_length_of_the_demo(
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    limit: tuple[int, float],
+    speed: float,
+    horizon: int,
+) -> None:
+    played: list[Settings] = []
+    monkeypatch.setattr(demo_command, "_play", lambda settings, *_: played.append(settings))
+    monkeypatch.setattr(demo_command, "StopSignal", Mock())
+    monkeypatch.setattr(
+        "sys.argv", ["streamduel", "demo", "--policy", "condorcet_savage", *options]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    [found] = played
+    assert (found.limit, found.speed, found.parameters["horizon"]) == (limit, speed, horizon)
 
 
 def test_keep_must_be_a_folder(tmp_path: Path) -> None:

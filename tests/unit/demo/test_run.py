@@ -18,7 +18,7 @@ from streamduel import policies
 from streamduel.cli.demo import _policy
 from streamduel.client import Draw, Merged
 from streamduel.config import load
-from streamduel.demo.loop import TURN
+from streamduel.demo.loop import TURN, _most_informative
 from streamduel.demo.rankers import make_rankers
 from streamduel.demo.report import SURE, sentence
 from streamduel.demo.run import CLICKS, CONFIGURATION, Result
@@ -119,6 +119,18 @@ def test_no_wait_exceeds_the_time_limit(tmp_path: Path, seconds: float, impressi
 @pytest.mark.parametrize("name", policies.names())
 def test_every_policy_takes_the_horizon_of_the_shortest_demo(name: str, arms: int) -> None:
     assert _policy(name, arms, 0, 1)[0] == name
+
+
+def test_the_newest_list_with_a_duel_and_clicks_is_shown() -> None:
+    alone, duel = Draw("bm25", "bm25"), Draw("bm25", "dense-v1")
+    page = Merged([0], ["a"])
+    visits = [
+        Visit(0, alone, page, [0]), Visit(1, duel, page, []), Visit(2, duel, page, []),
+        Visit(3, duel, page, [0]), Visit(4, duel, page, [0, 0]), Visit(5, alone, page, [0]),
+    ]  # fmt: skip
+    assert _most_informative(visits).query == 4
+    assert _most_informative([*visits[:3], visits[5]]).query == 2
+    assert _most_informative([visits[0], visits[5]]).query == 5
 
 
 def test_the_status_page_is_that_of_a_service(
