@@ -8,7 +8,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from streamduel.errors import ConfigurationError
 from streamduel.simulation import plot
@@ -82,6 +84,42 @@ def test_with_answers_there_is_a_panel_of_them(tmp_path: Path) -> None:
     }  # fmt: skip
     draw(found, tmp_path / "x.svg")
     assert "share 95 % sure" in (tmp_path / "x.svg").read_text()
+    panel = Figure().subplots()
+    for place in (0, 1):
+        plot._add_answers(panel, found, place)
+    answered, unanswered = panel.lines
+    times = sorted(answer.duels for answer in found.answers(0))
+    shares = np.array([[1, *times, 100], [0, 1 / 3, 2 / 3, 1, 1]])
+    assert pytest.approx(shares) == np.asarray(answered.get_xydata()).T
+    assert np.asarray(unanswered.get_xydata()).tolist() == [[1, 0], [100, 0]]
+
+
+@pytest.mark.parametrize(
+    ("finals", "bottom"),
+    [((30.0, 100.0), 1.0), ((0.3, 100.0), 0.1), ((0.0, 30.0), 1.0), ((0.0,), None)],
+)
+def test_a_log_scale_begins_at_one_or_below_the_least_regret(
+    finals: tuple[float, ...], bottom: float | None
+) -> None:
+    panel = Figure().subplots()
+    panel.plot([1, 2], [0.0, 100.0])
+    plot._scale_regret(panel, "log", {str(place): it for place, it in enumerate(finals)})
+    assert panel.get_yscale() == ("linear" if bottom is None else "log")
+    assert panel.get_ylim()[0] == pytest.approx(bottom or 0.0)
+
+
+@pytest.mark.parametrize(("policies", "beside"), [(3, False), (12, False), (13, True)])
+def test_the_legend_begins_with_the_highest_regret(policies: int, beside: bool) -> None:
+    figure = Figure()
+    panel = figure.subplots()
+    finals = {str(place): float(7 * place % policies) for place in range(policies)}
+    for name in finals:
+        panel.plot([1, 2], [0, 1], label=name)
+    plot._add_legend(figure, panel, finals)
+    legend = figure.legends[0] if beside else panel.get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == sorted(finals, key=finals.__getitem__, reverse=True)
 
 
 def test_a_pdf_is_written(results: Results, tmp_path: Path) -> None:
