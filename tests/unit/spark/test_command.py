@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -170,3 +172,83 @@ def test_java_that_was_killed_is_named(
     path.write_text(written(SPARK))
     with pytest.raises(ConnectorError, match=f"^Spark does not start: {ended}"):
         command._session(command._plan(command._load(path)), None, {})
+
+
+class Query:
+    """A streaming query that is active for some checks."""
+
+    def __init__(self, active: int) -> None:
+        self._active = active
+        self.calls: list[str] = []
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - PySpark's name
+        self._active -= 1
+        return self._active >= 0
+
+    @property
+    def lastProgress(self) -> None:  # noqa: N802 - PySpark's name
+        self.calls.append("progress")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def awaitTermination(self) -> None:  # noqa: N802 - PySpark's name
+        self.calls.append("await")
+
+
+@pytest.mark.parametrize(
+    ("active", "stopped", "calls"),
+    [
+        (0, False, ["await", "progress"]),
+        (2, False, ["progress", "progress", "await", "progress"]),
+        (0, True, ["stop"]),
+        (2, True, ["stop"]),
+    ],
+)
+def test_a_signal_stops_the_query_and_its_end_is_awaited(
+    active: int, stopped: bool, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "POLL_SECONDS", 0.0)
+    query: Any = Query(active)
+    stop = threading.Event()
+    if stopped:
+        stop.set()
+    command._wait(query, command.Report(quiet=True), stop)
+    assert query.calls == calls
+
+
+def test_only_before_a_signal_is_a_failure_an_error() -> None:
+    stop = threading.Event()
+    with (
+        pytest.raises(ConnectorError, match=r"^the Spark query failed: gone$"),
+        command._ended_by(stop),
+    ):
+        raise RuntimeError("gone")
+    stop.set()
+    with command._ended_by(stop):
+        raise RuntimeError("gone")
+
+
+def test_a_line_for_each_batch_and_for_chunks_that_came_too_late(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def progress(batch: int, *dropped: int) -> Any:
+        operators = [{"numRowsDroppedByWatermark": it} for it in dropped]
+        return SimpleNamespace(lastProgress={"batchId": batch, "stateOperators": operators})
+
+    nothing: Any = SimpleNamespace(lastProgress=None)
+    for quiet in (False, True):
+        report = command.Report(quiet=quiet)
+        report.progress(nothing)
+        report.batch(0, {"duels": 1200, "clicks": 3, "dead letters": 0})
+        report.batch(1, {"duels": 0})
+        report.progress(progress(0, 2, 1))
+        report.progress(progress(0, 2, 1))
+        report.progress(progress(1, 0))
+        counted = [] if quiet else ["batch 0: 3 clicks, 1,200 duels"]
+        assert capsys.readouterr().err.splitlines() == [
+            *counted,
+            "batch 0: 3 chunks of records came later than spark.lateness_ms allows and were "
+            "dropped",
+        ]
