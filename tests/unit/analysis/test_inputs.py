@@ -7,6 +7,7 @@ import contextlib
 import errno
 import gzip
 import json
+import lzma
 import os
 import sqlite3
 import zipfile
@@ -16,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from streamduel.analysis import inputs
 from streamduel.analysis.analyze import Request, analyze
-from streamduel.analysis.inputs import paths
+from streamduel.analysis.inputs import HEAD, find, paths
 from streamduel.errors import ConfigurationError, StreamduelError
 from tests.unit.analysis.exports import Row, only, written
 
@@ -135,6 +137,133 @@ def test_an_object_without_records_inside_gets_no_such_advice(tmp_path: Path, ro
     assert "jq" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("https://x.org/Log.CSV.gz?at=5.parquet", ("csv", "gzip")),
+        ("hf://datasets/x/log.tsv", ("csv", "none")),
+        ("s3://logs/x.jsonl.zst", ("json", "zstd")),
+        ("az://logs/day=5*/part", ("json", "none")),
+        ("gs://logs/x.parquet", ("parquet", "none")),
+        ("http://x.org/x.pq", ("parquet", "none")),
+    ],
+)
+def test_the_name_of_an_address_tells_what_it_contains(
+    address: str, kind: tuple[str, str], tmp_path: Path
+) -> None:
+    (file,), empty = find([address], tmp_path)
+    assert (file.format, file.compression) == kind
+    assert (file.path, file.pattern, empty) == (address, address, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("x.CSV.zst", "csv"), ("x.tsv.zstd", "csv"), ("x.jsonl.zst", "json"), ("csv", "json")],
+)
+def test_the_name_of_a_zstandard_file_tells_what_it_contains(
+    name: str, expected: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(b"\x28\xb5\x2f\xfd" + bytes(90))
+    ((file,), _) = find([str(tmp_path / name)], tmp_path)
+    assert (file.format, file.compression) == (expected, "zstd")
+
+
+def test_hidden_files_and_those_with_other_endings_are_no_part_of_a_directory(
+    tmp_path: Path,
+) -> None:
+    names = [
+        ".x.csv",
+        "._x/y.csv",
+        ".git/y.csv",
+        "_SUCCESS",
+        "b.CSV",
+        "a/z.jsonl",
+        "c.md",
+        "_d.csv",
+    ]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert paths(str(tmp_path)) == [tmp_path / "a/z.jsonl", tmp_path / "b.CSV"]
+
+
+def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
+    path = winners(tmp_path / "x.csv", "left", 5)
+    files, _ = find([str(path), str(tmp_path)], tmp_path)
+    assert [file.path for file in files] == [str(path)]
+
+
+def test_a_pattern_that_names_directories_only_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "logs1").mkdir()
+    with pytest.raises(ConfigurationError, match=r"no file matches '.*logs\?'"):
+        paths(str(tmp_path / "logs?"))
+
+
+def test_a_name_that_is_too_long_is_refused() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"^'x{100,200}…' cannot be read: File name too long"
+    ):
+        paths("x" * 300)
+
+
+@pytest.mark.parametrize("packed", [bz2.compress, lzma.compress])
+def test_files_that_are_compressed_otherwise_are_unpacked(
+    packed: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    log, folder = tmp_path / "x", tmp_path / "copies"
+    folder.mkdir()
+    for number in range(2):
+        log.write_bytes(packed(b"left,right,winner\n"))
+        ((file,), _) = find([str(log)], folder)
+        assert (file.original, file.format) == (str(log), "csv")
+        assert Path(file.path) == folder / f"decompressed-{number}"
+        assert Path(file.path).read_bytes() == b"left,right,winner\n"
+
+
+@pytest.mark.parametrize("packed", [bz2.compress, lzma.compress, gzip.compress])
+def test_damaged_compression_is_told(packed: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    log, whole = tmp_path / "x", packed(b"left,right,winner\n" * 99)
+    log.write_bytes(whole[:12] + bytes(20) + whole[32:])
+    with pytest.raises(StreamduelError, match=f"'{log}' cannot be decompressed"):
+        find([str(log)], tmp_path)
+
+
+def test_a_pattern_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("b.csv", "a.csv", "c.txt"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert paths("[a-c].csv") == [Path("a.csv"), Path("b.csv")]
+    assert paths(f"{tmp_path}/?.csv") == [tmp_path / "a.csv", tmp_path / "b.csv"]
+
+
+def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MAX_FILES", 2)
+    logs = [str(winners(tmp_path / f"{n}.csv", "left", 5)) for n in range(3)]
+    assert len(find(logs[:2], tmp_path)[0]) == 2
+    with pytest.raises(ConfigurationError, match=r"at most 2 files \(found more\)"):
+        find(logs, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("\ufeff\n[{", ("json", "array")),
+        ("\ufeff" + "{\n", ("json", "unstructured")),
+        ("once\n" * 19 + "{}\n", ("json", "newline_delimited")),
+        ("once\n" * 20 + "{}\n", ("csv", "newline_delimited")),
+        ("x" * (HEAD - 1) + "é", ("csv", "newline_delimited")),  # both bytes are not in the head
+    ],
+    ids=["array", "object", "line 20", "line 21", "half a letter"],
+)
+def test_the_first_lines_tell_what_a_file_contains(
+    content: str, kind: tuple[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "x"
+    path.write_text(content, encoding="utf-8")
+    ((file,), _) = find([str(path)], tmp_path)
+    assert (file.format, file.layout) == kind
+
+
 EMPTY: dict[str, bytes] = {
     "a.csv": b"", "b.csv": b"\n \n", "c.json": b"[\n]\n", "d.csv.gz": gzip.compress(b""),
     "e.log": bz2.compress(b""),
@@ -225,6 +354,9 @@ def test_a_file_without_a_table_is_refused_for_what_it_is(tmp_path: Path) -> Non
     (tmp_path / "x.arrow").write_bytes(b"ARROW1\0\0" + bytes(90))
     with pytest.raises(StreamduelError, match="is Arrow; convert it to Parquet"):
         only(tmp_path / "x.arrow")
+    (tmp_path / "x.duckdb").write_bytes(bytes(8) + b"DUCK" + bytes(90))
+    with pytest.raises(StreamduelError, match=r"is a DuckDB database; read it with --sql"):
+        only(tmp_path / "x.duckdb")
 
 
 @pytest.mark.parametrize("of_column", [list, lambda values: dict(enumerate(values))])
