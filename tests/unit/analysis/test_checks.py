@@ -80,3 +80,69 @@ def test_times_of_one_unit_are_not_told_wherever_they_are(tmp_path: Path) -> Non
     found = only(json_lines(tmp_path / "x.jsonl", rows))
     assert [day.start for day in found.days] == ["1970-01-01"]
     assert "times" not in {each.name for each in found.checks}
+
+
+FOR_BM25: Row = {"a": "bm25", "b": "ltr", "teams": [*"aabbababab"], "clicks": [0, 1]}
+EITHER: Row = {**FOR_BM25, "clicks": [0, 1, 9]}
+"""For bm25, and for ltr if clicks are weighed by their rank or only the last one counts."""
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected", "says"),
+    [
+        ([EITHER], "fine", "All 18 ways to credit clicks and ties are undecided."),
+        ([FOR_BM25] * 80, "fine", "All 3 ways to count ties, with every credit function, agree on"),
+        (
+            [EITHER] * 40 + [FOR_BM25] * 40,
+            "warning",
+            "6 of 18 ways to credit clicks and ties are undecided; the others agree on bm25.",
+        ),
+        (
+            [EITHER] * 200,
+            "failed",
+            "The champion depends on the credit: bm25 with probabilistic, ties: drop; ltr with"
+            " position_debiased, ties: drop. Decide",
+        ),
+    ],
+)
+def test_the_champion_may_depend_on_the_credit(
+    lists: list[Row], expected: str, says: str, tmp_path: Path
+) -> None:
+    rows = [{"id": f"q{n}", **row} for n, row in enumerate(lists)]
+    found = only(json_lines(tmp_path / "x.jsonl", rows))
+    (check,) = [each for each in found.checks if each.name == "dependence on credit"]
+    assert check.verdict == expected
+    assert check.sentence.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("late", "unjoined", "expected", "clocks"),
+    [
+        (0, 1, "fine", False),
+        (2, 0, "warning", False),
+        (51, 0, "failed", True),
+        (50, 0, "failed", False),
+        (0, 60, "failed", False),
+    ],
+)
+def test_lost_clicks_are_told_with_what_to_check(
+    late: int, unjoined: int, expected: str, clocks: bool, tmp_path: Path
+) -> None:
+    lists: list[Row] = [
+        {"list_id": f"q{n}", "a": "bm25", "b": "ltr", "teams": ["a", "b"], "ts": START + n}
+        for n in range(100)
+    ]
+    clicks: list[Row] = [
+        {"list_id": f"{'no' if n >= 100 - unjoined else 'q'}{n}", "rank": 1,
+         "ts": START + n + (10**9 if n < late else 1)}
+        for n in range(100)
+    ]  # fmt: skip
+    own = json_lines(tmp_path / "z", [{**lists[0], "list_id": "own", "clicks": [0]}])
+    found = only(json_lines(tmp_path / "x", lists), json_lines(tmp_path / "y", clicks), own)
+    assert (found.tallies["late"], found.tallies["unjoined"]) == (late, unjoined)
+    (check,) = [each for each in found.checks if each.name == "clicks joined"]
+    assert check.verdict == expected
+    lost = f"{late} of 100 clicks are late and {unjoined} name no list of the log"
+    assert check.sentence.startswith(f"{lost} ({late + unjoined}.0%).")
+    assert ("--join-window-ms" in check.sentence) is (expected != "fine")
+    assert ("Clocks or time zones" in check.sentence) is clocks
