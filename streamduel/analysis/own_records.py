@@ -33,11 +33,10 @@ def are_own(rows: Sequence[dict[str, Any]], chosen: Chosen) -> bool:
     column = chosen.columns.get("type", "type")
     if not _typed(rows, column):
         return False
-    fields = {field: column for field, column in chosen.columns.items() if field != "segment"}
     known, own = Counter[str](), Counter[str]()
     for row in rows:
         known[(of := str(row.get(column)).lower())] += 1
-        named = row | {field: row.get(column) for field, column in fields.items()}
+        named = row | {field: row.get(column) for field, column in chosen.columns.items()}
         # As JSON: `convert` takes no array where a record keeps its text (`msgspec.Raw`). What JSON
         # cannot have, such as an integer of 80 bits, is not streamduel's.
         with contextlib.suppress(msgspec.MsgspecError, OverflowError, UnicodeError):
