@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from streamduel.analysis.fields import Chosen, Columns
+from streamduel.analysis.own_records import are_own, have_own_values, type_column
 from tests.unit.analysis.exports import (
     ROWS,
     Row,
@@ -139,3 +141,93 @@ def test_lists_beside_duels_are_no_ties(suffix: str, tmp_path: Path) -> None:
 def test_clicks_of_another_program_tell_that_lists_are_not_streamduels(tmp_path: Path) -> None:
     rows = own_lists({}, key="request_id", rank="position")
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
+DUEL: Row = {
+    "type": "duel", "id": "q", "experiment": "shop", "a": "x", "b": "y", "winner": "a", "ts": 5
+}  # fmt: skip
+BAD_DUEL: Row = {**DUEL, "winner": "x"}
+CLICK: Row = {
+    "type": "click", "id": "c", "experiment": "shop", "impression": "q", "rank": 1, "ts": 5
+}  # fmt: skip
+BAD_CLICK: Row = {**CLICK, "impression": None}
+OTHER: Row = {"type": "view", "ts": 5}
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([], False),
+        ([DUEL], True),
+        ([{**DUEL, "type": "DUEL"}], False),
+        ([DUEL, {**DUEL, "type": "DUEL"}], True),
+        ([DUEL] + [{"type": "control"}] * 2, False),
+        ([DUEL] * 2 + [OTHER], True),
+        ([DUEL, OTHER], False),
+        ([DUEL, BAD_DUEL], True),
+        ([DUEL, BAD_DUEL, BAD_DUEL], False),
+        ([DUEL, BAD_DUEL, BAD_DUEL] + [CLICK] * 9, False),
+        ([DUEL] * 11 + [BAD_CLICK], True),
+        ([DUEL] * 10 + [BAD_CLICK], False),
+        ([DUEL] * 10 + [CLICK, BAD_CLICK], True),
+        ([{**DUEL, "query": 2**80}], False),
+        ([{**DUEL, "teams": "\ud800"}], False),
+    ],
+)
+def test_records_are_streamduels_own_if_most_of_each_frequent_type_are_valid(
+    rows: list[Row], expected: bool
+) -> None:
+    assert are_own(rows, Chosen([])) is expected
+
+
+def test_own_records_may_have_fields_in_columns_that_are_named() -> None:
+    row = {**DUEL, "winner": None, "type": None, "won": "a", "what": "duel"}
+    assert are_own([row], Chosen(["winner=won", "type=what", "segment=b"]))
+    assert not are_own([row], Chosen(["type=what", "winner=b"]))
+    assert not are_own([row], Chosen(["winner=won"]))
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        (["Duel"], "Event Type"),
+        (["Interleaving", "purchase"], None),
+        (["duels", "interleaving", "purchase"], "Event Type"),
+        (["impression", "impression", None], "Event Type"),
+        (["impression", "impression", "view"], None),
+        (["impression", "click", "view"], "Event Type"),
+        (["duel", None], None),
+        ([None], None),
+    ],
+)
+def test_a_column_of_types_has_those_that_make_duels(
+    types: list[str | None], expected: str | None
+) -> None:
+    rows = [{"id": "duel", "Event Type": each} for each in types]
+    assert type_column(["id", "Event Type"], rows, Chosen([])) == expected
+
+
+def test_the_column_of_types_may_be_named() -> None:
+    rows = [{"what": "view", "type": "duel"}]
+    assert type_column(["what", "type"], rows, Chosen(["type=what"])) == "what"
+    assert type_column(["type"], rows, Chosen(["type=what"])) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "expected"),
+    [
+        ("winner", ["A", "TIE", "b", None], True),
+        ("winner", ["a", "x", None], True),
+        ("winner", ["a", "x", "y"], False),
+        ("winner", ["a", "x", "y", None, None], False),
+        ("teams", [["a", "b", None], "a b"], True),
+        ("teams", [["x", "y"]], False),
+        ("teams", [["a", "y"]], False),
+        ("clicks", ["x"], True),
+    ],
+)
+def test_most_winners_and_teams_of_own_records_are_sides(
+    field: str, values: list[object], expected: bool
+) -> None:
+    rows = [{"of": {field: each}} for each in values]
+    assert have_own_values(rows, Columns({field: f"of.{field}"}, [])) is expected
