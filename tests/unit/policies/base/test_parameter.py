@@ -161,6 +161,14 @@ def test_descriptions_of_allowed_values() -> None:
     ]
 
 
+def test_descriptions_of_defaults() -> None:
+    derived = Real(symbol="δ", meaning="", derived=("1 / T", lambda _: 0.1), optional=True)
+    parameters = [*DECLARED.values(), derived]
+    assert [each.default_text for each in parameters] == [
+        "1.0", "", "false", "kl", "none", "1 / T",
+    ]  # fmt: skip
+
+
 def test_signature_and_repr_show_parameters() -> None:
     shown = "(n_arms, *, seed=0, alpha=0.51, champion_set=False, window=None)"
     assert str(inspect.signature(RUCB)) == shown
