@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from streamduel.connector import PartitionCommit, load_connector
+from streamduel.connector import PartitionCommit, Poll, load_connector
 from streamduel.testing.connectors import (
+    CHECKS,
     ConnectorFixture,
     check_a_crash_before_finish_leaves_nothing,
     check_a_finished_commit_is_visible,
@@ -107,3 +108,78 @@ def test_a_log_that_cannot_be_opened_is_found(tmp_path: Path) -> None:
 
     with pytest.raises(NotImplementedError):
         check_a_log_reads_the_same_as_the_source(faulty(tmp_path, open_log=open_log))
+
+
+class AheadOfSeek(FileSource):
+    """Delivers records before `seek`, and again after each."""
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        found = super().poll(timeout, hold=hold)
+        if found.gained:
+            super().seek(0, None)
+        return found
+
+
+class Backwards(FileSource):
+    """Delivers the records of a poll in another order, also while it is held."""
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        found = super().poll(timeout)
+        return replace(found, records={each: found.records[each][::-1] for each in found.records})
+
+
+class Misinformed(FileSource):
+    """Says of itself what is not so."""
+
+    def caught_up(self, partition: int) -> bool:
+        return True
+
+    def lags(self, partitions: Sequence[int]) -> dict[int, int]:
+        return {0: 0}
+
+    def home(self, experiment: str) -> int:
+        return len(experiment) % 2
+
+    def log_id(self, partition: int) -> str:
+        return f"log {id(self)}"
+
+
+@pytest.mark.parametrize(
+    ("source", "check"),
+    [
+        (FromTheBeginning, "seek_to_an_offset"),
+        (AheadOfSeek, "a_partition_delivers_nothing_before_seek"),
+        (AheadOfSeek, "reannounce_loses_and_gains_the_partition"),
+        (Backwards, "records_arrive_in_the_order_of_their_offsets"),
+        (Backwards, "a_poll_with_hold_delivers_no_records"),
+        (Backwards, "an_appended_record_is_delivered_in_order"),
+        (Misinformed, "caught_up_after_the_last_record"),
+        (Misinformed, "lags_count_records_not_delivered"),
+        (Misinformed, "every_experiment_has_a_home"),
+        (Misinformed, "a_source_describes_itself"),
+    ],
+)
+def test_a_faulty_source_is_found(source: type[FileSource], check: str, tmp_path: Path) -> None:
+    def open_source(settings: Any, *_: object) -> FileSource:
+        return source(settings.path, to_end=False)
+
+    (checking,) = [each for each in CHECKS if each.__name__ == f"check_{check}"]
+    with pytest.raises(AssertionError):
+        checking(faulty(tmp_path, open_source=open_source))
+
+
+class Forgets(FileOutlet):
+    """Keeps only the entries of a commit, and after the first one nothing but its offset."""
+
+    def write(self, commits: Sequence[PartitionCommit]) -> None:
+        kept = {} if self.load(0) else {"partition": b"{}"}
+        super().write([replace(each, entries=kept) for each in commits])
+
+
+@pytest.mark.parametrize(
+    "check", ["entries_that_did_not_change_are_kept", "a_crash_after_finish_loses_nothing"]
+)
+def test_a_faulty_outlet_is_found(check: str, tmp_path: Path) -> None:
+    (checking,) = [each for each in CHECKS if each.__name__ == f"check_{check}"]
+    with pytest.raises(AssertionError, match="state"):
+        checking(with_outlet(Forgets, tmp_path))
