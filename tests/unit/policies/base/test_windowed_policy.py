@@ -12,7 +12,7 @@ import pytest
 from streamduel import policies
 from streamduel.errors import PolicyError
 from streamduel.policies import Policy
-from streamduel.policies.base.change_of_arms import with_arms
+from streamduel.policies.base.change_of_arms import with_arms, with_counts_of
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.matrices import ARXIV
 from streamduel.simulation.measurement import measure, start_run
@@ -189,6 +189,16 @@ def test_recent_counts_move_with_their_arms() -> None:
     assert changed.duels == policy.duels
     assert changed.wins[0, 2] == 300
     assert without_window(changed).duels == without_window(policy).duels == 154
+
+
+@pytest.mark.parametrize(("window", "recent"), [(160, 100.0), (320, 0.0), (None, 0.0)])
+def test_recent_counts_move_to_an_equal_window_only(window: int | None, recent: float) -> None:
+    policy = policies.create("rucb", 3, seed=1, window=window)
+    policy.observe(0, 1, 1.0, 100)
+    changed = with_counts_of(policies.create("double_thompson", 3, window=160), policy)
+    assert (changed.wins[0, 1], changed.duels) == (100, 100)
+    blocks = changed.state_dict()["counts"]["recent"]
+    assert sum(first_wins for block in blocks for _, _, first_wins, _ in block) == recent
 
 
 def test_windowed_policies_are_not_compiled() -> None:
