@@ -191,6 +191,20 @@ def test_recent_counts_move_with_their_arms() -> None:
     assert without_window(changed).duels == without_window(policy).duels == 154
 
 
+@pytest.mark.parametrize(
+    ("kept", "pairs"),
+    [
+        ([2, 1], [[0, 1, 0.0, 3.0]]),
+        ([2, 1, 0], [[0, 1, 0.0, 3.0], [0, 2, 0.0, 3.0], [1, 2, 0.0, 3.0]]),
+    ],
+)
+def test_recent_counts_of_other_arms_are_in_order(kept: list[int], pairs: list[Any]) -> None:
+    policy = policies.create("rucb", 3, seed=1, window=160)
+    policy.observe([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], [3, 3, 3])
+    blocks = with_arms(policy, kept).state_dict()["counts"]["recent"]
+    assert [block for block in blocks if block] == [pairs]
+
+
 @pytest.mark.parametrize(("window", "recent"), [(160, 100.0), (320, 0.0), (None, 0.0)])
 def test_recent_counts_move_to_an_equal_window_only(window: int | None, recent: float) -> None:
     policy = policies.create("rucb", 3, seed=1, window=window)
