@@ -88,17 +88,15 @@ class _Experiment:
 
     Attributes:
         forecast: in duels; None before the first.
-        of: the view that the forecast is of.
-        impossible: whether the policy cannot be simulated.
+        of: the view that the forecast is of; without a forecast, its policy cannot be simulated.
     """
 
-    __slots__ = ("_fought", "_traffic", "forecast", "impossible", "of")
+    __slots__ = ("_fought", "_traffic", "forecast", "of")
 
     def __init__(self) -> None:
         self._traffic, self._fought = Traffic(), Traffic()
         self.forecast: Forecast | None = None
         self.of: ExperimentView | None = None
-        self.impossible = False
 
     def note(self, at: int, view: ExperimentView) -> None:
         """Note the duels so far; a pause serves the champion alone, so it tells nothing."""
@@ -116,7 +114,7 @@ class _Experiment:
 
     def is_due(self, view: ExperimentView) -> bool:
         """Whether another forecast is worth its cost."""
-        if self.of is None or not view.continues(self.of) or view.wanted != self.of.wanted:
+        if self.of is None or not _applies(self.of, view):
             return True
         if self.forecast is None:
             return False
@@ -150,11 +148,12 @@ class Forecasts:
                 if partition.stream_time:
                     own.note(partition.stream_time, view)
                 found = outlook(view, own.forecast, own.of, own.rate, figures.now)
-                if own.impossible and found.why_not == "computing":
+                is_due = own.is_due(view)
+                if found.why_not == "computing" and not is_due:
                     found = Outlook.unknown("policy")
                 outlooks[name] = found
-                wanted = found is not SURE and _why_not(view) is None and own.is_due(view)
-                if wanted and name != at_work:
+                wanted = found is not SURE and _why_not(view) is None
+                if wanted and is_due and name != at_work:
                     due.append(view)
         self._known, self.outlooks, self._due = known, outlooks, due
 
@@ -204,7 +203,7 @@ class Forecasts:
         self._at_work = None
         own = self._known.get(view.name)
         if own is not None:
-            own.forecast, own.of, own.impossible = made, view, made is None
+            own.forecast, own.of = made, view
 
 
 def outlook(
@@ -228,7 +227,7 @@ def outlook(
         return SURE
     if why_not is not None:
         return Outlook.unknown(why_not)
-    if made is None or of is None or not view.continues(of) or _is_outlived(made, of, view):
+    if made is None or of is None or not _applies(of, view) or _is_outlived(made, of, view):
         return Outlook.unknown("computing")
     if made.median is None or made.low is None:
         return Outlook.unknown("no_end")
@@ -245,6 +244,11 @@ def outlook(
 
     high = nan if made.high is None else seconds(made.high)
     return Outlook(seconds(made.median), seconds(made.low), high)
+
+
+def _applies(of: ExperimentView, view: ExperimentView) -> bool:
+    """Whether a forecast of a former view applies: same arms and settings, and not reset."""
+    return view.continues(of) and view.wanted == of.wanted
 
 
 def _is_outlived(made: Forecast, of: ExperimentView, view: ExperimentView) -> bool:
@@ -281,7 +285,7 @@ def _why_not(view: ExperimentView) -> WhyNot | None:
 def _situation(view: ExperimentView) -> Situation:
     wanted = view.wanted
     return Situation(
-        view.policy,
+        wanted.policy,
         wanted.parameters,
         view.wins,
         view.ties,

@@ -89,7 +89,7 @@ def example() -> Figures:
         fallback=("bm25", 600.0),
         last_record_at=0.0,
         impressions=Impressions(1500, 410, (7480, 7520), 3, ((110, 170), (760, 740))),
-        wanted=Wanted({}, 0.95, 0),
+        wanted=Wanted("c2b", {}, 0.95, 0),
     )
     stream_time = 1_790_000_000_000
     return Figures(

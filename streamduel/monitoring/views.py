@@ -66,11 +66,13 @@ class Wanted(NamedTuple):
     """What the experiment waits for, and how its policy was made.
 
     Attributes:
+        policy: as configured.
         parameters: of the policy, defaults included.
         confidence: in the champion, with which it is sure.
         min_duels: before which it is not.
     """
 
+    policy: str
     parameters: Mapping[str, Any]
     confidence: float
     min_duels: int
@@ -80,7 +82,7 @@ class Wanted(NamedTuple):
         """What an experiment waits for."""
         stop, parameters = experiment.settings.stop, experiment.policy.parameters
         confidence = stop.confidence or parameters.get("confidence", LEVEL)
-        return cls(parameters, confidence, stop.min_duels)
+        return cls(experiment.settings.policy.name, parameters, confidence, stop.min_duels)
 
 
 @dataclass(frozen=True, eq=False)

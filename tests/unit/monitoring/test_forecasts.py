@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from streamduel.errors import PolicyError
 from streamduel.monitoring.api import Forecast as Answer
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.forecasts import WINDOW_MS, Forecasts, Traffic
@@ -60,9 +62,9 @@ class Watched:
         commit(self.metrics, self.task)
         self.metrics.forecasts.update(self.metrics.figures)
 
-    def act(self, action: str) -> None:
+    def act(self, action: str, **fields: object) -> None:
         record = {"type": "control", "id": action, "experiment": "search", "action": action}
-        self.task.fold([Record(self.task.next_offset, encode(record), STREAM_TIME)])
+        self.task.fold([Record(self.task.next_offset, encode(record | fields), STREAM_TIME)])
         commit(self.metrics, self.task)
         self.metrics.forecasts.update(self.metrics.figures)
 
@@ -238,6 +240,37 @@ def test_a_reset_begins_again() -> None:
     assert watched.outlook().why_not is None
     watched.act("reset")
     assert watched.outlook().why_not == "few_duels"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"policy": {"name": "double_thompson"}},
+        {"stop": {"confidence": 0.99}},
+        {"stop": {"min_duels": 500}},
+    ],
+)
+def test_other_settings_need_another_forecast(settings: dict[str, object]) -> None:
+    watched = Watched(policy={"name": "ccb"})
+    for _ in range(2):
+        watched.fold("babab" * 10)
+    assert watched.outlook().why_not is None
+    watched.act("apply", settings=settings)
+    assert watched.metrics.figures.outlook("search").why_not == "computing"
+    assert watched.outlook().why_not != "computing"
+
+
+def test_another_policy_may_be_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> Iterator[None]:
+        yield
+        raise PolicyError("parameters")
+
+    monkeypatch.setattr("streamduel.monitoring.forecasts.forecast", refused)
+    watched = Watched(policy={"name": "ccb"})
+    watched.fold("babab" * 10)
+    assert watched.outlook().why_not == "policy"
+    watched.act("apply", settings={"policy": {"name": "double_thompson"}})
+    assert watched.metrics.figures.outlook("search").why_not == "computing"
 
 
 def test_a_forecast_is_made_again_only_after_more_duels() -> None:
