@@ -33,6 +33,9 @@ LEAST_MS: Final = 10_000
 LEAST_TRAFFIC: Final = 20
 """The least stream time and the fewest duels for a rate."""
 
+LEAST_FOR_TIES: Final = 200
+"""The fewest duels for a share of ties: its standard error is at most 3.5 points."""
+
 SILENCE_SECONDS: Final = 600.0
 SILENT_GAPS: Final = 50
 """No traffic: nothing for ten minutes and for as long as fifty records take."""
@@ -42,7 +45,7 @@ _SPACING_MS: Final = WINDOW_MS // 64
 
 
 class Traffic:
-    """Duels over stream time, of which a bounded number of samples is kept.
+    """Duels and their ties over stream time, of which a bounded number of samples is kept.
 
     >>> traffic = Traffic()
     >>> for second in range(0, 4000, 10):
@@ -54,21 +57,22 @@ class Traffic:
     __slots__ = ("_samples",)
 
     def __init__(self) -> None:
-        self._samples: list[tuple[int, int]] = []
+        self._samples: list[tuple[int, int, int]] = []
 
-    def add(self, at: int, duels: int) -> None:
+    def add(self, at: int, duels: int, ties: int = 0) -> None:
         """Note the duels so far.
 
         Args:
             at: stream time in milliseconds.
             duels: fewer than before mean that the experiment was reset.
+            ties: of these duels.
         """
-        kept = self._samples
-        if kept and (duels < kept[-1][1] or at < kept[-1][0]):
+        kept, sample = self._samples, (at, duels, ties)
+        if kept and any(new < old for new, old in zip(sample, kept[-1], strict=True)):
             kept.clear()
         if len(kept) > 1 and at - kept[-2][0] < _SPACING_MS:
             kept.pop()  # the newest sample moves on until it is far enough from the one before
-        kept.append((at, duels))
+        kept.append(sample)
         while len(kept) > 2 and kept[1][0] <= at - WINDOW_MS:
             del kept[0]
 
@@ -77,40 +81,55 @@ class Traffic:
         """Duels per second; None if there are too few."""
         if not self._samples:
             return None
-        (began, before), (at, now) = self._samples[0], self._samples[-1]
+        (began, before, _), (at, now, _) = self._samples[0], self._samples[-1]
         if at - began < LEAST_MS or now - before < LEAST_TRAFFIC:
             return None
         return 1000 * (now - before) / (at - began)
+
+    @property
+    def tie_share(self) -> float | None:
+        """The share of ties; None if there are too few duels."""
+        if not self._samples:
+            return None
+        (_, before, tied), (_, now, ties) = self._samples[0], self._samples[-1]
+        duels = now - before
+        return None if duels < LEAST_FOR_TIES else (ties - tied) / duels
 
 
 class _Experiment:
     """What is known of one experiment: its traffic, and the newest forecast.
 
     Attributes:
+        fought: the traffic of duels of two different arms.
         forecast: in duels; None before the first.
         of: the view that the forecast is of; without a forecast, its policy cannot be simulated.
     """
 
-    __slots__ = ("_fought", "_traffic", "forecast", "of")
+    __slots__ = ("_crediting", "_traffic", "forecast", "fought", "of")
 
     def __init__(self) -> None:
-        self._traffic, self._fought = Traffic(), Traffic()
+        self._traffic, self.fought = Traffic(), Traffic()
+        self._crediting: tuple[object, ...] | None = None
         self.forecast: Forecast | None = None
         self.of: ExperimentView | None = None
 
     def note(self, at: int, view: ExperimentView) -> None:
-        """Note the duels so far; a pause serves the champion alone, so it tells nothing."""
-        if view.status != "running":
-            self._traffic, self._fought = Traffic(), Traffic()
-            return
-        self._traffic.add(at, view.duels)
-        self._fought.add(at, view.fought)
+        """Note the duels so far.
+
+        A pause serves the champion alone, so it tells nothing; nor do duels credited otherwise.
+        """
+        running, crediting = view.status == "running", view.wanted.crediting
+        if not running or crediting != self._crediting:
+            self._traffic, self.fought, self._crediting = Traffic(), Traffic(), crediting
+        if running:
+            self._traffic.add(at, view.duels)
+            self.fought.add(at, view.fought, int(view.ties.sum()) // 2)
 
     @property
     def rate(self) -> float | None:
         """Duels per second, of those that the forecast counts; None if there are too few."""
         alone = self.forecast is not None and self.forecast.alone
-        return (self._traffic if alone else self._fought).rate
+        return (self._traffic if alone else self.fought).rate
 
     def is_due(self, view: ExperimentView) -> bool:
         """Whether another forecast is worth its cost."""
@@ -149,11 +168,12 @@ class Forecasts:
                     own.note(partition.stream_time, view)
                 found = outlook(view, own.forecast, own.of, own.rate, figures.now)
                 is_due = own.is_due(view)
-                if found.why_not == "computing" and not is_due:
-                    found = Outlook.unknown("policy")
+                waits = view.recredited and own.fought.tie_share is None
+                if found.why_not == "computing" and (waits or not is_due):
+                    found = Outlook.unknown("few_duels" if is_due else "policy")
                 outlooks[name] = found
                 wanted = found is not SURE and _why_not(view) is None
-                if wanted and is_due and name != at_work:
+                if wanted and is_due and not waits and name != at_work:
                     due.append(view)
         self._known, self.outlooks, self._due = known, outlooks, due
 
@@ -173,7 +193,8 @@ class Forecasts:
                 view = self._next()
                 if view is None:
                     break
-                self._at_work = view, forecast(_situation(view), seed=view.duels)
+                situation = _situation(view, self._known[view.name].fought.tie_share)
+                self._at_work = view, forecast(situation, seed=view.duels)
             self._step(*self._at_work)
         return spent
 
@@ -282,7 +303,7 @@ def _why_not(view: ExperimentView) -> WhyNot | None:
     return None
 
 
-def _situation(view: ExperimentView) -> Situation:
+def _situation(view: ExperimentView, tie_share: float | None) -> Situation:
     wanted = view.wanted
     return Situation(
         wanted.policy,
@@ -292,4 +313,5 @@ def _situation(view: ExperimentView) -> Situation:
         view.seeks,
         wanted.confidence,
         wanted.min_duels,
+        tie_share,
     )

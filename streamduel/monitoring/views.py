@@ -37,6 +37,9 @@ MAX_ARMS_ON_DEMAND: Final = 100
 """Up to this many arms an assessment takes at most some milliseconds and may be computed during a
 request. With 500 arms it takes two seconds, too long for a health probe that waits behind it."""
 
+_CREDITING: Final = ("credit", "ties", "no_click")
+"""The settings that decide which impressions are duels, wins and ties."""
+
 
 class Assessment(NamedTuple):
     """What the duels of an experiment imply, as of one moment; costly to compute.
@@ -70,19 +73,27 @@ class Wanted(NamedTuple):
         parameters: of the policy, defaults included.
         confidence: in the champion, with which it is sure.
         min_duels: before which it is not.
+        crediting: the settings of `_CREDITING`.
     """
 
     policy: str
     parameters: Mapping[str, Any]
     confidence: float
     min_duels: int
+    crediting: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, experiment: Experiment) -> Wanted:
         """What an experiment waits for."""
-        stop, parameters = experiment.settings.stop, experiment.policy.parameters
-        confidence = stop.confidence or parameters.get("confidence", LEVEL)
-        return cls(experiment.settings.policy.name, parameters, confidence, stop.min_duels)
+        settings, parameters = experiment.settings, experiment.policy.parameters
+        confidence = settings.stop.confidence or parameters.get("confidence", LEVEL)
+        return cls(
+            settings.policy.name,
+            parameters,
+            confidence,
+            settings.stop.min_duels,
+            tuple(getattr(settings, key) for key in _CREDITING),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +136,8 @@ class ExperimentView:
         examples: impressions that users decided.
         differences: what its configuration would change, a text for each key.
         wanted: what it waits for.
+        recredited: whether `apply` has changed how impressions are credited, so that early duels do
+            not tell how frequent ties are.
         segments: the duels by segment; None without segments.
         assessed: the newest assessment by champion, for an experiment of many arms; shared by its
             successive views, written by the history's thread.
@@ -164,6 +177,7 @@ class ExperimentView:
     examples: tuple[Example, ...] = ()
     differences: tuple[str, ...] = ()
     segments: CountsOfSegments | None = None
+    recredited: bool = False
     assessed: dict[int, Assessment] = field(default_factory=dict)
 
     @classmethod
@@ -215,6 +229,7 @@ class ExperimentView:
             wanted=Wanted.of(experiment),
             segments=experiment.duels.segments.copy() if experiment.duels.segments else None,
             active=new_records or (former is not None and former.active),
+            recredited=not experiment.applied.keys().isdisjoint(_CREDITING),
         )
         if former is not None and view.continues(former):
             return replace(view, assessed=former.assessed)

@@ -48,6 +48,7 @@ class Situation:
         seeks: which winner is sought.
         confidence: with which the answer is wanted.
         min_duels: duels before which there is no answer.
+        tie_share: the share of ties among the duels to come; None: as among those so far.
     """
 
     policy: str
@@ -57,6 +58,7 @@ class Situation:
     seeks: Winner
     confidence: float
     min_duels: int = 0
+    tie_share: float | None = None
 
     @property
     def duels(self) -> int:
@@ -209,8 +211,10 @@ def _policy(situation: Situation, rng: np.random.Generator) -> Policy:
 
 
 def _environment(situation: Situation, preferences: Floats) -> MatrixEnvironment:
-    """Preferences with as many ties as there have been."""
-    share = float(situation.ties.sum() / 2 / max(1.0, situation.wins.sum()))
+    """Preferences with the ties that are to be expected."""
+    share = situation.tie_share
+    if share is None:
+        share = float(situation.ties.sum() / 2 / max(1.0, situation.wins.sum()))
     return MatrixEnvironment(preferences, ties=min(share, 0.99), seed=0)
 
 

@@ -260,6 +260,32 @@ def test_other_settings_need_another_forecast(settings: dict[str, object]) -> No
     assert watched.outlook().why_not != "computing"
 
 
+@pytest.mark.parametrize(
+    ("former", "before", "ties", "after", "least", "most"),
+    [
+        ("half", ("bbaba" + "t" * 15) * 20, "drop", "bbaba" * 4, 0.02, 0.15),
+        ("drop", "bbaba" * 20, "half", "bbaba" + "t" * 15, 2.0, 10.0),
+    ],
+)
+def test_ties_are_as_frequent_as_since_a_change(
+    former: str, before: str, ties: str, after: str, least: float, most: float
+) -> None:
+    """With the ties of all duels it would be a quarter of a day, and one day."""
+    watched = Watched(ties=former)
+    watched.fold(before[:20])
+    watched.fold(before[20:])
+    assert watched.outlook().why_not is None
+    watched.act("apply", settings={"ties": ties})
+    assert watched.outlook().why_not == "few_duels"
+    watched.metrics = Metrics("files", watched.clock)  # as after a restart
+    for _ in range(10):
+        watched.fold(after)
+        assert watched.outlook().why_not == "few_duels"
+    watched.fold(after)  # the 200th duel since the first sample
+    assert watched.metrics.figures.outlook("search").why_not == "computing"
+    assert least * DAY < watched.outlook().median < most * DAY
+
+
 def test_another_policy_may_be_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> Iterator[None]:
         yield
@@ -304,6 +330,17 @@ class TestTraffic:
         assert traffic.rate == pytest.approx(50.5)
         traffic.add(30_000, 0)
         assert traffic.rate is None
+
+    def test_tells_how_many_duels_are_ties(self) -> None:
+        traffic = Traffic()
+        traffic.add(0, 1000, 700)
+        assert traffic.tie_share is None
+        traffic.add(10_000, 1199, 750)
+        assert traffic.tie_share is None
+        traffic.add(20_000, 1200, 750)
+        assert traffic.tie_share == 0.25
+        traffic.add(30_000, 2000, 0)  # those of an arm that has retired
+        assert traffic.tie_share is None
 
     @pytest.mark.parametrize(("at", "duels"), [(60_000, 0), (0, 2000)])
     def test_begins_again_after_a_reset_and_in_an_earlier_time(self, at: int, duels: int) -> None:

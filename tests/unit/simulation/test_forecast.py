@@ -69,6 +69,19 @@ def test_ties_delay_the_end() -> None:
     assert abs((some.median or 0) - (without.median or 0)) < 600
 
 
+def test_ties_to_come_may_be_more_or_fewer_than_so_far() -> None:
+    """Two thirds of ties so far."""
+    tied = np.array([[0, 800], [800, 0]])
+    none, same, more = (
+        forecast_of(two_arms(640, 560, ties=tied, tie_share=share)).median
+        for share in (0.0, None, 0.9)
+    )
+    assert none is not None
+    assert same is not None
+    assert same - 1200 > 3 * (none - 1200)
+    assert more is None
+
+
 def test_the_end_is_not_before_the_minimum() -> None:
     found = forecast_of(two_arms(330, 270, min_duels=5000), runs=6)
     assert found.low is not None
