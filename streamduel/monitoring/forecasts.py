@@ -15,6 +15,7 @@ from streamduel.errors import PolicyError
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.outlook import SURE, Outlook, WhyNot
 from streamduel.monitoring.views import ExperimentView
+from streamduel.preference.logarithm import ln
 from streamduel.simulation.forecast import Forecast, Situation, forecast
 
 MAX_ARMS: Final = 50
@@ -296,7 +297,8 @@ def _why_not(view: ExperimentView) -> WhyNot | None:
         return "frozen"
     if len(view.arms) > MAX_ARMS:
         return "many_arms"
-    if view.seeks == "condorcet" and view.no_winner:
+    required = -ln(1 - view.wanted.confidence)
+    if view.seeks == "condorcet" and view.verdict.evidence.min() >= required:
         return "no_winner"
     if view.wins.sum() < LEAST_DUELS * len(view.arms):
         return "few_duels"

@@ -209,6 +209,7 @@ def test_without_certainty_there_is_no_time_after_the_end() -> None:
     ("settings", "why_not"),
     [
         ({"policy": {"name": "rucb"}}, "no_winner"),
+        ({"policy": {"name": "rucb"}, "stop": {"confidence": 0.9999}}, "computing"),
         ({"policy": {"name": "top_two", "aim": "earn"}}, "no_winner"),
         ({"policy": {"name": "double_thompson"}}, "computing"),
     ],
