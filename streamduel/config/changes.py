@@ -20,6 +20,7 @@ from streamduel.errors import (
     shortened,
     shown,
 )
+from streamduel.records import MAX_TIME
 
 FIXED: Final = ("join_window_ms", "max_per_client")
 """Settings that a restart needs to read the last stretch of the click log again: with another
@@ -98,6 +99,8 @@ def differences(
     after["arms"] = [*kept, *(arm for arm in configured.arms if arm not in arms)]
     if kept == before["arms"] and {*configured.arms} <= {*running.arms, *arms}:
         after["arms"] = before["arms"]
+    if running.join_window(MAX_TIME) == configured.join_window(MAX_TIME):  # one may be null
+        after["join_window_ms"] = before["join_window_ms"]
     return [
         Difference(key, before[key], value) for key, value in after.items() if before[key] != value
     ]
@@ -136,12 +139,11 @@ def check_change(
     Raises:
         ConfigurationError: the reason, as a sentence.
     """
-    for key in FIXED:
-        was, found = getattr(before, key), getattr(after, key)
-        if was != found:
+    for it in differences(before, arms, after):
+        if it.fixed:
             raise ConfigurationError(
-                f"{where}.{key} must stay {_json(was)} while the experiment runs (found "
-                f"{_json(found)}); restore the value, or use a new experiment name."
+                f"{where}.{it.key} must stay {_json(it.running)} while the experiment runs (found "
+                f"{_json(it.configured)}); restore the value, or use a new experiment name."
             )
     kept = set()  # their arms may have been retired since
     if before.guardrails.freeze_pair == after.guardrails.freeze_pair:

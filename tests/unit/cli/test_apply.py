@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamduel.config.experiment import JOIN_WINDOW_MS
 from tests.logs import ARMS
 from tests.unit.cli.commands import (
     COMMAND,
@@ -287,6 +288,14 @@ def test_validate_tells_the_difference_beforehand(streamduel: Streamduel, folder
     found = json.loads(streamduel("validate", config, "--against-state", "--json").out)
     assert found["valid"] is True
     assert found["differences"]["search"][0] == "decide_every: 1 → 9"
+
+
+SAME_WINDOW = {"experiments.search.join_window_ms": JOIN_WINDOW_MS}  # null is ten minutes
+
+
+def test_an_equal_join_window_is_no_difference(streamduel: Streamduel, folder: Path) -> None:
+    result = streamduel("control", "apply", configure(folder, SAME_WINDOW))
+    assert result == (0, "The running experiments are as configured.\n", "")
 
 
 def test_a_damaged_snapshot_makes_no_configuration_invalid(

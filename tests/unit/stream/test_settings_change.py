@@ -201,6 +201,14 @@ def test_settings_that_are_not_allowed_are_one_dead_letter(
     assert partition.knows() == before
 
 
+def test_a_join_window_that_stays_the_same_is_allowed() -> None:
+    partition = Partition()
+    assert letters(partition.fold(apply(join_window_ms=600_000, slate=3))) == []
+    settings = partition.task.experiments["search"].settings
+    assert (settings.join_window_ms, settings.slate) == (600_000, 3)
+    assert partition.restarted().knows() == partition.knows()
+
+
 @pytest.mark.parametrize("found", [None, {}, [], "x", 5])
 def test_an_apply_needs_settings(found: Any) -> None:
     partition = Partition()
