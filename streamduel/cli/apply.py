@@ -65,7 +65,7 @@ def apply(
 
 def _wanted(changes: Iterable[Change]) -> list[Change]:
     """Those to write; what is pending may have taken effect meanwhile."""
-    return [it._replace(pending=()) for it in changes if it.settings and not it.refused]
+    return [it._replace(pending=()) for it in changes if it.written]
 
 
 def _ask(count: int) -> None:

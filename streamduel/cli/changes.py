@@ -49,6 +49,11 @@ class Change(NamedTuple):
         return {it.key: it.configured for it in self.differences if not it.fixed}
 
     @property
+    def written(self) -> bool:
+        """Whether `streamduel control apply` writes a control record."""
+        return self.refused is None and bool(self.settings)
+
+    @property
     def applicable(self) -> bool:
         """Whether a control record can apply all differences."""
         return self.refused is None and not any(it.fixed for it in self.differences)

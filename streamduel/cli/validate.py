@@ -80,12 +80,18 @@ def validate(
     if changes:
         lines += [
             "It differs from the running experiments, which run on as recorded; "
-            f"`streamduel control apply {config}` applies it:",
+            f"`streamduel control apply {config}` {_applies(changes)}:",
             *map(str, changes),
         ]
     elif against_state:
         lines.append(not_started or "The running experiments are as configured.")
     say(out, "\n".join(lines))
+
+
+def _applies(changes: list[Change]) -> str:
+    if all(it.applicable for it in changes):
+        return "applies it"
+    return "applies a part of it" if any(it.written for it in changes) else "applies nothing of it"
 
 
 def _read_changes(loaded: LoadedConfig) -> tuple[list[Change], str | None]:

@@ -291,6 +291,23 @@ def test_validate_tells_the_difference_beforehand(streamduel: Streamduel, folder
 
 
 SAME_WINDOW = {"experiments.search.join_window_ms": JOIN_WINDOW_MS}  # null is ten minutes
+OTHER_WINDOW = {"experiments.search.join_window_ms": 5000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({**SAME_WINDOW, **CHANGES}, "applies it"),
+        ({**OTHER_WINDOW, **CHANGES}, "applies a part of it"),
+        (OTHER_WINDOW, "applies nothing of it"),
+    ],
+)
+def test_validate_tells_what_can_be_applied(
+    streamduel: Streamduel, folder: Path, changes: dict[str, Any], found: str
+) -> None:
+    config = configure(folder, changes)
+    differs = streamduel("validate", config, "--against-state")
+    assert f"`streamduel control apply {config}` {found}:\nsearch:\n" in differs.out
 
 
 def test_an_equal_join_window_is_no_difference(streamduel: Streamduel, folder: Path) -> None:
