@@ -375,11 +375,12 @@ class Connector:
         open_log: opens a source that reads all partitions without joining a group, for replay.
         open_outlet: takes sink and snapshot settings, and the source, which knows the owner.
         open_archive: takes sink and snapshot settings; creates and locks nothing.
-        append: adds one record to the click log, or to the control topic if there is one, for
-            `streamduel control`, and returns its place. Takes source settings, the key (an
-            experiment's name) and the value (JSON on one line). On return the record is durable,
-            in the experiment's home partition. Raises a ConnectorError if nothing was written, and
-            an UncertainError if that is unknown; both within seconds.
+        append: adds records to the click log, or to the control topic if there is one, for
+            `streamduel control`, and yields the place of each. Takes source settings, and of each
+            record the key (an experiment's name) and the value (JSON on one line). When its place
+            is yielded, the record is durable, in the experiment's home partition. Raises a
+            ConnectorError if the next record was not written, and an UncertainError if that is
+            unknown; both within seconds.
         contradictions: the keys of source, sink and snapshots that contradict one another; see
             `Contradiction`. Takes the settings of the sections, of which the source is None if it
             has another connector. Optional.
@@ -399,7 +400,7 @@ class Connector:
     open_log: Callable[[Any, SourceOptions], Source]
     open_outlet: Callable[[Any, Any, Source, Failpoint], Outlet]
     open_archive: Callable[[Any, Any], Archive]
-    append: Callable[[Any, bytes, bytes], str]
+    append: Callable[[Any, Iterable[tuple[bytes, bytes]]], Iterator[str]]
     contradictions: Callable[[Any, Any, Any], Iterable[Contradiction]] = lambda *_: ()
     diagnose: Callable[[Any, Any, Any], Diagnosis] = lambda *_: Diagnosis(())
     folder: Callable[[Any], Path | None] = lambda _: None

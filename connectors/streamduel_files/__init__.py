@@ -4,6 +4,8 @@ Runs on Linux, macOS and Windows; standard input (`path: '-'`) is not supported 
 on Linux.
 """
 
+from collections.abc import Iterable, Iterator
+
 from streamduel.connector import Connector, Failpoint, Source, SourceOptions
 from streamduel_files.append import append_line
 from streamduel_files.diagnosis import diagnose
@@ -39,8 +41,9 @@ def _open_archive(sink: FileSinkSettings, snapshots: FileSnapshotSettings) -> Fi
     return FileArchive(sink.path, snapshots.path)
 
 
-def _append(settings: FileSourceSettings, key: bytes, value: bytes) -> str:  # noqa: ARG001
-    return append_line(settings.path, value)  # a line has no key
+def _append(settings: FileSourceSettings, records: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
+    for _, value in records:  # a line has no key
+        yield append_line(settings.path, value)
 
 
 connector = Connector(

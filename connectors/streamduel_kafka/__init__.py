@@ -1,7 +1,7 @@
 """Apache Kafka: click log, outputs and snapshots in topics, exactly once by transactions."""
 
 from streamduel.connector import Connector
-from streamduel_kafka.append import append_record
+from streamduel_kafka.append import append_records
 from streamduel_kafka.archive import open_archive
 from streamduel_kafka.diagnosis import diagnose
 from streamduel_kafka.opening import open_log, open_source
@@ -23,7 +23,7 @@ connector = Connector(
     open_log=open_log,
     open_outlet=open_outlet,
     open_archive=open_archive,
-    append=append_record,
+    append=append_records,
     contradictions=contradictions,
     diagnose=diagnose,
 )

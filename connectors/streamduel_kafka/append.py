@@ -1,7 +1,8 @@
-"""Appending one record to the click log, in the home partition of its experiment."""
+"""Appending records to the click log, each in the home partition of its experiment."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafka import errors
@@ -22,14 +23,16 @@ GRACE_SECONDS: Final = 5.0
 """The producer gives up after the time above and says why; this only bounds its own defects."""
 
 
-def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
-    """Write a record to the key's home partition of the control topic, or of the click log.
+def append_records(
+    settings: SourceSettings, records: Iterable[tuple[bytes, bytes]]
+) -> Iterator[str]:
+    """Write records to their keys' home partitions of the control topic, or of the click log.
 
-    Returns:
-        Its place, such as `clicks-3@1234`.
+    Yields:
+        The place of each once it is written, such as `clicks-3@1234`.
 
     Raises:
-        ConnectorError: nothing was written.
+        ConnectorError: the next record was not written.
         UncertainError: the brokers did not answer in time; whether it was written is unknown.
     """
     with Topics(settings, APPEND_SECONDS) as topics:
@@ -39,20 +42,21 @@ def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
         else:
             topic, setting = settings.control_topic, "source.control_topic"
             partitions = topics.require_control(topic, None, "Write").partitions
-    partition = home_partition(key.decode(), partitions)
     options = ProducerOptions(
         client_id="streamduel-append", seconds=APPEND_SECONDS, block_seconds=APPEND_SECONDS
     )
     producer = connect_at_start(options, settings.client_settings, APPEND_SECONDS)
     try:
-        offset = producer.send(topic, key, value, partition).wait(APPEND_SECONDS + GRACE_SECONDS)
+        for key, value in records:
+            partition = home_partition(key.decode(), partitions)
+            sent = producer.send(topic, key, value, partition)
+            yield f"{topic}-{partition}@{sent.wait(APPEND_SECONDS + GRACE_SECONDS)}"
     except (errors.KafkaError, ValueError) as error:
         # ValueError: the topic, or that partition of it, has disappeared from the metadata.
         refused = Rights(settings.client_settings).refused(error, "Write", topic, setting)
         raise refused or _failed(f"{setting} '{topic}'", error) from error
     finally:
         producer.discard()
-    return f"{topic}-{partition}@{offset}"
 
 
 def _failed(where: str, error: Exception) -> ConnectorError:

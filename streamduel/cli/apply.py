@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -12,7 +12,8 @@ import typer
 from streamduel.cli.app import FAILURE, err, say
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.cli.changes import NOT_STARTED, Change, read_changes
-from streamduel.cli.control import ActorName, check_enabled, write
+from streamduel.cli.control import ActorName, check_enabled, show, write
+from streamduel.config import LoadedConfig
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.records import Control
 
@@ -54,11 +55,8 @@ def apply(
                 "the experiments have changed since they were shown, so nothing was written; "
                 "repeat the command."
             )
-    for change in wanted:
-        record = Control(
-            str(uuid.uuid4()), change.experiment, "apply", actor=actor, settings=change.settings
-        )
-        write(loaded, record, ", ".join(change.settings), ".", as_json=as_json)
+    if wanted:
+        _write(loaded, wanted, actor, as_json=as_json)
     if not all(it.applicable for it in changes):
         raise typer.Exit(FAILURE)
 
@@ -66,6 +64,18 @@ def apply(
 def _wanted(changes: Iterable[Change]) -> list[Change]:
     """Those to write; what is pending may have taken effect meanwhile."""
     return [it._replace(pending=()) for it in changes if it.written]
+
+
+def _write(
+    loaded: LoadedConfig, changes: Sequence[Change], actor: str | None, *, as_json: bool
+) -> None:
+    """Write a record for each change."""
+    records = [
+        Control(str(uuid.uuid4()), it.experiment, "apply", actor=actor, settings=it.settings)
+        for it in changes
+    ]
+    for change, written in zip(changes, write(loaded, records), strict=True):
+        show(written, ", ".join(change.settings), ".", as_json=as_json)
 
 
 def _ask(count: int) -> None:

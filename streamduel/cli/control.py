@@ -7,8 +7,8 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Collection
-from typing import Annotated, Any, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 import typer
@@ -121,19 +121,47 @@ def control(
         f" (id {record_id}); `streamduel inspect {config}{shows}, or one more dead "
         f"letter if the action is impossible."
     )
-    write(loaded, record, done, effect, as_json=as_json)
+    try:
+        [written] = write(loaded, [record])
+    except UncertainError as error:
+        raise UncertainError(
+            f"{error} Repeat the command with --id {record.id}: the record then takes effect once, "
+            f"even if it was written twice."
+        ) from error
+    show(written, done, effect, as_json=as_json)
 
 
-def write(loaded: LoadedConfig, record: Control, done: str, effect: str, *, as_json: bool) -> None:
-    """Write a record with the present time, by this user if it names nobody, and print it."""
-    actor = user() if record.actor is None else record.actor
-    record = structs.replace(record, ts=int(1000 * time.time()), actor=actor)
-    value = encoded(record, loaded.config.limits.max_record_bytes)
-    where = append(loaded, record, value)
+class Written(NamedTuple):
+    """A written control record: the experiment's name, its JSON, and where it is."""
+
+    experiment: str
+    value: bytes
+    place: str
+
+
+def write(loaded: LoadedConfig, records: Sequence[Control]) -> Iterator[Written]:
+    """Write records with the present time, by this user if they name nobody.
+
+    Yields each once it is written. None is written if one would become a dead letter.
+    """
+    now, me, max_bytes = int(1000 * time.time()), user(), loaded.config.limits.max_record_bytes
+    values = [
+        encoded(structs.replace(it, ts=now, actor=me if it.actor is None else it.actor), max_bytes)
+        for it in records
+    ]
+    names = [it.experiment for it in records]
+    keyed = [(name.encode(), value) for name, value in zip(names, values, strict=True)]
+    places = loaded.source_connector.append(loaded.source, keyed)
+    for place, name, value in zip(places, names, values, strict=True):
+        yield Written(name, value, place)
+
+
+def show(written: Written, done: str, effect: str, *, as_json: bool) -> None:
+    """Print what was written."""
     if as_json:
-        typer.echo(value.decode())
+        typer.echo(written.value.decode())
     else:
-        typer.echo(f"Wrote {done} for experiment '{record.experiment}' to {where}{effect}")
+        typer.echo(f"Wrote {done} for experiment '{written.experiment}' to {written.place}{effect}")
 
 
 def user() -> str:
@@ -143,17 +171,6 @@ def user() -> str:
     except (KeyError, OSError):  # in a container, a user may have no name
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"[:MAX_NAME]
-
-
-def append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
-    """Write the record; returns the file, or the topic and partition."""
-    try:
-        return loaded.source_connector.append(loaded.source, record.experiment.encode(), value)
-    except UncertainError as error:
-        raise UncertainError(
-            f"{error} Repeat the command with --id {record.id}: the record then takes effect once, "
-            f"even if it was written twice."
-        ) from error
 
 
 def check_action(action: str, actions: Collection[str]) -> None:

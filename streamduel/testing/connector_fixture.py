@@ -22,8 +22,8 @@ class ConnectorFixture(Protocol):
     def append(self, values: Sequence[bytes]) -> None:
         """Add records to the click log, as producers do."""
 
-    def append_one(self, key: bytes, value: bytes) -> str:
-        """Add a record, as `streamduel control` does."""
+    def append_controls(self, records: Sequence[tuple[bytes, bytes]]) -> list[str]:
+        """Add records, as `streamduel control` does; their places."""
 
     def source(self) -> Source:
         """Open a source, as the service does."""
@@ -69,9 +69,9 @@ class ConfiguredConnector:
         """Add records to the click log."""
         self._append(values)
 
-    def append_one(self, key: bytes, value: bytes) -> str:
-        """Add a record with the connector's own `append`."""
-        return self._connector.append(self._source, key, value)
+    def append_controls(self, records: Sequence[tuple[bytes, bytes]]) -> list[str]:
+        """Add records with the connector's own `append`."""
+        return list(self._connector.append(self._source, records))
 
     def source(self) -> Source:
         """Open a source that ends at the click log's present end."""

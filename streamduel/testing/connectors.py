@@ -229,19 +229,22 @@ def check_every_experiment_has_a_home(fixture: ConnectorFixture) -> None:
         assert source.topic
 
 
-def check_an_appended_record_is_delivered_in_order(fixture: ConnectorFixture) -> None:
+def check_appended_records_are_delivered_in_order(fixture: ConnectorFixture) -> None:
     """`append` adds to what producers write."""
     fixture.append([b"one"])
+    added = [(b"search", b'{"number":2}'), (b"ads", b'{"number":3}')]
     with closing(fixture.source()) as source:
         _own(source)
-        assert source.topic in fixture.append_one(b"search", b'{"number":2}')
-    fixture.append([b"three"])
+        assert [source.topic in it for it in fixture.append_controls(added)] == [True, True]
+    fixture.append([b"four"])
     with closing(fixture.source()) as source:
         _own(source)
-        records = _read(source, 3)
-        assert [record.value for record in records] == [b"one", b'{"number":2}', b"three"]
-        assert [record.offset for record in records] == [0, 1, 2]
-        assert records[1].key in {b"search", None}, "None in a click log without keys"
+        records = _read(source, 4)
+        values = [value for _, value in added]
+        assert [record.value for record in records] == [b"one", *values, b"four"]
+        assert [record.offset for record in records] == [0, 1, 2, 3]
+        for record, (key, _) in zip(records[1:3], added, strict=True):
+            assert record.key in {key, None}, "None in a click log without keys"
 
 
 def check_a_log_reads_the_same_as_the_source(fixture: ConnectorFixture) -> None:

@@ -26,9 +26,9 @@ class InMemory:
     def append(self, values: Sequence[bytes]) -> None:
         self._broker.log = [*self._broker.log, *values]
 
-    def append_one(self, key: bytes, value: bytes) -> str:
-        self.append([value])
-        return MemorySource.topic
+    def append_controls(self, records: Sequence[tuple[bytes, bytes]]) -> list[str]:
+        self.append([value for _, value in records])
+        return [MemorySource.topic for _ in records]
 
     def source(self) -> Source:
         return self._broker.source()

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -310,7 +311,7 @@ def test_a_full_disk_is_reported(
 def test_an_uncertain_write_names_the_command_to_repeat(
     streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def append(*_: object) -> str:
+    def append(*_: object) -> Iterator[str]:
         raise UncertainError("Nobody answered.")
 
     monkeypatch.setattr(connector.load_connector("files"), "append", append)
