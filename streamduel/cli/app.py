@@ -47,6 +47,8 @@ MISTAKE: Final = 2
 """Exit status of a mistake in the configuration or on the command line."""
 FAILURE: Final = 1
 """Exit status of every other error."""
+INTERRUPTED: Final = 130
+"""Exit status after Ctrl-C, as in shells."""
 
 UNWRITABLE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 """Errors of writing to standard output: a full or broken disk, or a closed descriptor."""

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from streamduel.cli.app import FAILURE, err, say
+from streamduel.cli.app import FAILURE, INTERRUPTED, err, say
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.cli.changes import NOT_STARTED, Change, read_changes
 from streamduel.cli.control import ActorName, check_enabled, show, write
 from streamduel.config import LoadedConfig
-from streamduel.errors import ConfigurationError, StreamduelError
+from streamduel.errors import ConfigurationError, StreamduelError, UncertainError, counted
 from streamduel.records import Control
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Write the records without asking.")]
@@ -69,13 +69,25 @@ def _wanted(changes: Iterable[Change]) -> list[Change]:
 def _write(
     loaded: LoadedConfig, changes: Sequence[Change], actor: str | None, *, as_json: bool
 ) -> None:
-    """Write a record for each change."""
+    """Write a record for each change; an error or Ctrl-C in between says how many are written."""
     records = [
         Control(str(uuid.uuid4()), it.experiment, "apply", actor=actor, settings=it.settings)
         for it in changes
     ]
-    for change, written in zip(changes, write(loaded, records), strict=True):
-        show(written, ", ".join(change.settings), ".", as_json=as_json)
+    done, total = 0, counted(len(records), "record")
+    again = "repeat the command: it writes only what is not written yet."
+    try:
+        for written in write(loaded, records):
+            show(written, ", ".join(changes[done].settings), ".", as_json=as_json)
+            done += 1
+    except KeyboardInterrupt:
+        say(err, f"Interrupted with {done:,} of {total} written; {again}")
+        raise typer.Exit(INTERRUPTED) from None
+    except StreamduelError as error:
+        if done == 0 and not isinstance(error, UncertainError):
+            raise  # nothing was written
+        before = f" Before, {done:,} of {total} were written." if done else ""
+        raise StreamduelError(f"{error}{before} {again.capitalize()}") from error
 
 
 def _ask(count: int) -> None:

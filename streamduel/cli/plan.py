@@ -9,10 +9,10 @@ from typing import Annotated, Final
 import typer
 from rich.table import Table
 
-from streamduel.cli.app import err, out, say
+from streamduel.cli.app import INTERRUPTED, err, out, say
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
-from streamduel.cli.simulate import INTERRUPTED, whole
+from streamduel.cli.simulate import whole
 from streamduel.cli.simulate_tables import print_titled, table_of_numbers
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, counted
 from streamduel.files import write_json

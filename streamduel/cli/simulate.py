@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import typer
 
 from streamduel.cli import simulate_options as options
-from streamduel.cli.app import err, out, say
+from streamduel.cli.app import INTERRUPTED, err, out, say
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate_tables import print_results
@@ -26,9 +26,6 @@ from streamduel.simulation.results import Results
 from streamduel.simulation.seeds import matrix_generator
 from streamduel.simulation.settings import Settings, check_seed
 from streamduel.simulation.simulate import simulate as simulate_runs
-
-INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C, as in shells."""
 
 
 @dataclass(frozen=True, slots=True)
