@@ -230,7 +230,7 @@ def _tallies(
     """Records by experiment and outcome, and those of no experiment by problem."""
     tallies = {name: dict.fromkeys((*joining.OUTCOMES, "capped"), 0) for name in arms}
     unread: dict[str, int] = {}
-    for experiment, outcome, problem, records in engine.rows("SELECT * FROM outcomes"):
+    for experiment, outcome, problem, records in engine.rows("SELECT * FROM outcomes ORDER BY ALL"):
         if experiment in tallies:
             tallies[experiment][outcome] += records
         else:

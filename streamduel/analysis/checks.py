@@ -173,7 +173,9 @@ def _readings(engine: Engine) -> list[Check]:
 
 def _ties(engine: Engine, facts: Facts) -> list[Check]:
     """Whether ties may have been logged as defeats of the only side whose victories are logged."""
-    columns = [str(column) for (column,) in engine.rows("SELECT DISTINCT col FROM half_winners")]
+    columns = [
+        str(column) for (column,) in engine.rows("SELECT DISTINCT col FROM half_winners ORDER BY 1")
+    ]
     tied = f"SELECT 1 FROM events WHERE winner = 't' AND experiment = {quoted(facts.experiment)}"
     if not columns or engine.rows(f"{tied} LIMIT 1"):
         return []

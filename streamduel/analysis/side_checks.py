@@ -92,7 +92,10 @@ def fairness(engine: Engine, experiment: str) -> list[Check]:
 
 def placed(engine: Engine, experiment: str) -> list[Check]:
     """Whether rankers change sides, in a log that says which one was on the left, or first."""
-    columns = [readable(column, 80) for (column,) in engine.rows("SELECT DISTINCT col FROM places")]
+    columns = [
+        readable(column, 80)
+        for (column,) in engine.rows("SELECT DISTINCT col FROM places ORDER BY 1")
+    ]
     if not columns:
         return []
     rows = engine.rows(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from streamduel.analysis.analyze import _tallies
 from streamduel.analysis.counting import DEFAULT_RULES, Counts
+from streamduel.analysis.engine import Engine
 from streamduel.analysis.findings import Judged
 
 
@@ -18,3 +20,12 @@ def test_intervals_and_confidence_are_those_of_all_parts_together() -> None:
 def test_without_duels_nobody_leads() -> None:
     finding = Judged(Counts.none(3), DEFAULT_RULES).finding(["x", "y", "z"])
     assert (finding.leader, finding.champion, finding.ties) == (None, None, 0.0)
+
+
+def test_reasons_are_told_in_an_order_of_their_own() -> None:
+    rows = "(NULL, 'click', 'z', 1), ('y', 'click', NULL, 1), (NULL, 'click', 'b', 1)"
+    with Engine() as engine:
+        columns = "experiment, outcome, problem, records"
+        engine.rows(f"CREATE TABLE outcomes AS SELECT * FROM (VALUES {rows}) AS t({columns})")
+        _, unread = _tallies(engine, {})
+    assert list(unread) == ["another experiment", "b", "z"]
