@@ -211,6 +211,8 @@ class Engine:
             text += "; addresses need it, files do not"
         elif "maximum_object_size" in text:
             text += "; write each record as a line of its own, such as with jq -c '.data[]'"
+        elif text.startswith("Out of Memory Error") and "bad allocation" in text:
+            text += "; the operating system gives no more (ulimit -v, or a limit of the container)"
         elif text.startswith("Out of Memory Error"):
             text += "; a larger --memory may help"
         return StreamduelError(f"DuckDB cannot do this: {shortened(text, MAX_ERROR)}")

@@ -83,3 +83,13 @@ def test_an_error_at_the_start_is_a_sentence(
     monkeypatch.setattr(resources, "files", lambda _package: tmp_path)
     with pytest.raises(StreamduelError, match=r"DuckDB cannot do this: .*no memory"):
         Engine("1MB")
+
+
+def test_more_memory_for_duckdb_is_advised_only_where_that_helps() -> None:
+    with Engine() as engine:
+        engine.rows("SET memory_limit = '1MB'")
+        with pytest.raises(StreamduelError, match=r"; a larger --memory may help$"):
+            engine.run("sorting", "CREATE TABLE x AS SELECT hash(i) FROM range(1000000) AS t(i)")
+        # DuckDB's error where `malloc` fails, which a test cannot bring about in its own process.
+        text = "Out of Memory Error: Failed to allocate block of 9 bytes (bad allocation)"
+        assert "the operating system gives no more" in str(engine._readable(RuntimeError(text)))
