@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -151,6 +151,8 @@ def configure(settings: Settings, rankers: Rankers, folder: Path) -> LoadedConfi
     try:
         path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     except OSError as error:
+        with suppress(OSError):  # a part of the file would keep the next demo from the folder
+            path.unlink()
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}.") from error
     return load(path, environment={})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -215,6 +216,17 @@ def test_a_full_disk_ends_the_demo_with_a_sentence(monkeypatch: pytest.MonkeyPat
 def test_a_folder_that_cannot_be_written_to_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"gone/streamduel\.yaml cannot be written: No"):
         played(tmp_path / "gone")
+
+
+def test_a_configuration_that_is_written_in_part_is_removed(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(ConfigurationError, match="cannot be written: File too"):
+            played(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_page_reports_no_stall_after_the_end(
