@@ -78,9 +78,9 @@ class Attribution:
         "_pending",
         "_pending_since",
         "_segments_of",
-        "_window_ms",
         "out_of_order",
         "pending",
+        "window_ms",
     )  # fmt: skip
 
     def __init__(
@@ -92,7 +92,7 @@ class Attribution:
         patterns: TeamPatterns,
         segments_of: Callable[[Segment | None], tuple[int, ...]],
     ) -> None:
-        self._window_ms = window_ms
+        self.window_ms = window_ms
         self._name = name
         self._memory = memory
         self._patterns = patterns
@@ -214,7 +214,7 @@ class Attribution:
 
     def _behind(self, event: Impression | Click, now: int) -> bool:
         """Whether an event happened so long before stream time that its window is over."""
-        return event.ts is not None and event.ts < now - self._window_ms
+        return event.ts is not None and event.ts < now - self.window_ms
 
     def _keep(self, key: int, event: Click, record: LogRecord, now: int, since: int) -> None:
         assert not isinstance(record.value, Rejected), "a click was decoded from it"
@@ -258,7 +258,7 @@ class Attribution:
             offset: the record's; 0 to close only windows that are over by stream time.
             now: stream time.
         """
-        cutoff = Cutoff(now - self._window_ms, offset - self._dedupe.max_records)
+        cutoff = Cutoff(now - self.window_ms, offset - self._dedupe.max_records)
         return Closed(self._close_windows(cutoff), len(self._expire_clicks(cutoff)))
 
     def evict(self) -> Closed:
@@ -278,7 +278,7 @@ class Attribution:
         re-read.
         """
         evicted = self._memory.evicted
-        before, oldest = now - self._window_ms, offset - self._dedupe.max_records
+        before, oldest = now - self.window_ms, offset - self._dedupe.max_records
         self._close_windows(Cutoff(before, max(oldest, evicted)))
         floor = self._memory.floor if offset else 0
         self._expire_clicks(Cutoff(before, max(oldest, evicted) if at_end else oldest, floor))
@@ -340,7 +340,7 @@ class Attribution:
         oldest = [self._open[self._order[0]].opened_at] if self._order else []
         if self._pending:
             oldest.append(self._pending[0].arrived_at)
-        return min(oldest) + self._window_ms + 1 if oldest else NEVER
+        return min(oldest) + self.window_ms + 1 if oldest else NEVER
 
     @property
     def oldest(self) -> int | None:

@@ -79,13 +79,13 @@ class DedupeWindow:
     """
 
     __slots__ = (
-        "_again", "_firsts", "_forgotten", "_head", "_max_ms", "_offsets", "_times", "block_end",
-        "keys", "max_records", "order",
+        "_again", "_firsts", "_forgotten", "_head", "_offsets", "_times", "block_end", "keys",
+        "max_ms", "max_records", "order",
     )  # fmt: skip
 
     def __init__(self, max_records: int, max_ms: int) -> None:
         self.max_records = max_records
-        self._max_ms = max_ms
+        self.max_ms = max_ms
         self.keys: set[int] = set()
         self._again: dict[int, int] = {}  # further entries of a key that is remembered already
         self.order: deque[int] = deque()
@@ -117,7 +117,7 @@ class DedupeWindow:
 
     def advance(self, stream_time: int, offset: int) -> None:
         """Stream time advances to `stream_time` with the record at `offset`."""
-        oldest = stream_time - self._max_ms
+        oldest = stream_time - self.max_ms
         stretches = len(self._times)
         while self._head < stretches and self._times[self._head] < oldest:
             self._head += 1
@@ -167,7 +167,7 @@ class DedupeWindow:
             False if a key may be remembered already, or one would be forgotten; then nothing has
             changed.
         """
-        if advances and self._times[self._head] < advances[-1][1] - self._max_ms:
+        if advances and self._times[self._head] < advances[-1][1] - self.max_ms:
             return False
         before = len(self.keys)
         if not self.keys.isdisjoint(keys):

@@ -182,7 +182,7 @@ class Experiment:
         self, event: Impression, _code: int, key: int, record: LogRecord, now: int,
         *, capped: bool = False,
     ) -> None:  # fmt: skip
-        self._close_windows(record.offset, record.offset, now)
+        self.close_windows(record.offset, record.offset, now)
         idle = not self.attribution
         if capped:
             self.outcomes.capped += 1
@@ -201,7 +201,7 @@ class Experiment:
             self.set_timer()
 
     def _click(self, event: Click, _code: int, _key: int, record: LogRecord, now: int) -> None:
-        self._close_windows(record.offset, record.offset, now)
+        self.close_windows(record.offset, record.offset, now)
         idle = not self.attribution
         impression = record_key(event.impression, self.seed)
         joined = self.attribution.click(impression, event, record, now)
@@ -240,7 +240,7 @@ class Experiment:
 
     # Join windows.
 
-    def _close_windows(self, until: int, offset: int, now: int) -> None:
+    def close_windows(self, until: int, offset: int, now: int) -> None:
         """Close join windows, credit their impressions, and decide whenever a decision is due.
 
         Args:
@@ -313,7 +313,7 @@ class Experiment:
             offset: the last record before.
             now: stream time.
         """
-        self._close_windows(0, offset, now)
+        self.close_windows(0, offset, now)
         if self.timer <= now:
             self._changes += 1
             self.buffer.learn()

@@ -28,10 +28,10 @@ class OpenMemory:
     [('ads', 0)]
     """
 
-    __slots__ = ("_max_bytes", "_oldest", "_watched", "evicted", "taken")
+    __slots__ = ("_oldest", "_watched", "evicted", "max_bytes", "taken")
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self.taken = 0
         self.evicted = -1
         # For each experiment with anything open, a lower bound of the bytes before its oldest.
@@ -41,7 +41,7 @@ class OpenMemory:
     @property
     def floor(self) -> int:
         """The bytes before which everything is evicted."""
-        return self.taken - self._max_bytes
+        return self.taken - self.max_bytes
 
     @property
     def exceeded(self) -> bool:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from streamduel.config import Config
@@ -17,6 +17,7 @@ from streamduel.records import Click, Impression, Rejected
 from streamduel.stream import record_limits
 from streamduel.stream.dedupe import DedupeWindow, Mark, WindowStart, record_key
 from streamduel.stream.experiment import Experiment
+from streamduel.stream.partition_context import PartitionContext
 from streamduel.stream.plain_run import RUN, plain_run
 from streamduel.stream.record_limits import RecordLimits
 from streamduel.stream.routing import Router, timestamp_of
@@ -103,7 +104,7 @@ class Recovery:
 
     Args:
         entry: the snapshot's partition entry, which is valid until a new record is folded.
-        window: the dedupe window, still empty.
+        context: of the partition; its dedupe window is still empty.
         router: decodes the partition's records and finds their experiments.
         config: the configuration, whose limits hold for the records after the snapshot.
 
@@ -115,17 +116,18 @@ class Recovery:
     def __init__(
         self,
         entry: PartitionEntry,
-        window: DedupeWindow,
+        context: PartitionContext,
         router: Router,
         config: Config,
     ) -> None:
         self.entry = entry
-        self._window = window
+        self._window, self._memory = context.window, context.memory
         self._router = router
         self._experiments = router.experiments
         self._max_advance = config.time.max_advance_ms
-        self.limits = record_limits.continued(entry.limits, config.limits, entry.next)
-        self._limits = deque(self.limits)
+        self.limits = record_limits.continued(entry.limits, config, entry.next)
+        # Without new ones: what they close is credited, so everything must be rebuilt first.
+        self._limits = deque(it for it in self.limits if it.offset < entry.next)
         self._resets = deque(entry.resets)
         # The offsets at which experiments leave (None) and join, in ascending order.
         self._joins: list[tuple[int, str, Experiment | None]] = []
@@ -133,7 +135,7 @@ class Recovery:
         self.clock: Clock = LargestTimestamp(start.stream_time)
         if entry.window_clock is not None:
             self.clock = StreamClock(self._max_advance, entry.window_clock)
-        window.advance(start.stream_time, start.offset)
+        self._window.advance(start.stream_time, start.offset)
 
     def leave_out(self, experiment: Experiment, since: int, until: int | None = None) -> None:
         """Between these offsets, records of an experiment are not valid."""
@@ -217,10 +219,10 @@ class Recovery:
                 self._experiments.pop(name).leave()
             else:
                 self._experiments[name] = joining
-        while self._limits and self._limits[0].offset <= offset:
-            self._limit(self._limits.popleft())
         while self._resets and self._resets[0].offset <= offset:
             self._set(self._resets.popleft())
+        while self._limits and self._limits[0].offset <= offset:
+            self._limit(self._limits.popleft())
 
     @property
     def _next_change(self) -> float:
@@ -228,11 +230,32 @@ class Recovery:
         changes = [at for at, *_ in self._joins] + [reset.offset for reset in self._resets]
         return min(changes + [limits.offset for limits in self._limits], default=inf)
 
-    def _limit(self, limits: RecordLimits) -> None:
+    def _limit(self, limits: RecordLimits, *, credit: bool = False) -> None:
         self._router.limit(limits)
         joining = [experiment for *_, experiment in self._joins if experiment is not None]
-        for experiment in (*self._experiments.values(), *joining):
+        experiments = sorted((*self._experiments.values(), *joining), key=attrgetter("name"))
+        for experiment in experiments:
             experiment.coder.limit(limits)
+        window, memory = self._window, self._memory
+        present = window.max_records, window.max_ms, memory.max_bytes
+        if limits.open is None or limits.open == present:
+            return
+        # A larger window brings back neither what is over nor what is forgotten.
+        self._close(experiments, limits.offset, credit=credit)
+        window.trim()
+        window.max_records, window.max_ms, memory.max_bytes = limits.open
+        for experiment in experiments:
+            window_ms = experiment.settings.join_window(window.max_ms)
+            experiment.attribution.window_ms = window_ms
+        self._close(experiments, limits.offset, credit=credit)
+
+    def _close(self, experiments: Sequence[Experiment], offset: int, *, credit: bool) -> None:
+        """Close the windows that are over before the record at an offset."""
+        for experiment in experiments:
+            if credit:
+                experiment.close_windows(offset, offset - 1, self.clock.now)
+            else:
+                experiment.attribution.close(offset, self.clock.now)
 
     def _advance(self, timestamp: int, offset: int) -> None:
         before = self.clock.now
@@ -256,7 +279,7 @@ class Recovery:
         self._window.advance(now, offset)
 
     def finish(self, clock: StreamClock) -> ClockReset | None:
-        """All records have been re-applied.
+        """All records have been re-applied; the limits of the configuration hold from now on.
 
         Args:
             clock: the clock of the snapshot, which holds from now on.
@@ -275,4 +298,6 @@ class Recovery:
             experiment.impressions.examples.resume(experiment.attribution.oldest)
             experiment.attribution.out_of_order = experiment.out_of_order
             experiment.saved_open = None
+        if self.limits[-1].offset == self.entry.next:
+            self._limit(self.limits[-1], credit=True)
         return reset

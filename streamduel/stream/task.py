@@ -92,7 +92,7 @@ class PartitionTask:
         self._new = {name: its for name, its in config.experiments.items() if here(name)}
         self._config = config
         self._resets: list[ClockReset] = []
-        self._limits = record_limits.continued(UNSET, config.limits, 0)
+        self._limits = record_limits.continued(UNSET, config, 0)
         self.next_offset = 0
         self.resume_offset: int | None = None
         self.missed = 0
@@ -144,7 +144,7 @@ class PartitionTask:
         if entry.evicted is not UNSET:
             self._context.memory.evicted = entry.evicted
         self._marks.restore(entry.mark, entry.window_clock)
-        self._recovery = Recovery(entry, self.window, self._router, self._config)
+        self._recovery = Recovery(entry, self._context, self._router, self._config)
         self._limits = self._recovery.limits
         return self._recovery
 

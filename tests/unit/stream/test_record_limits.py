@@ -6,9 +6,13 @@ import random
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from streamduel.config import Config
+from streamduel.stream import snapshot_reading
+from streamduel.stream.snapshot import Entries
 from tests.unit.stream.folding import (
+    DUEL,
     DUELS,
     Partition,
     bulk,
@@ -20,11 +24,16 @@ from tests.unit.stream.folding import (
 IMPRESSION = {"type": "impression", "experiment": "search", "a": "bm25", "b": "ltr-v1"}
 CLICK = {"type": "click", "experiment": "search"}
 WIDE = {"max_record_bytes": 10_000, "max_ranks": 50, "max_duels_per_record": 50}
+DEDUPE = ("window_ms", "window_records")
 
 
 def made_of(**limits: int) -> Config:
     search = {"join_window_ms": 200, "decide_every": 5}
-    return config(search=search, limits=WIDE | limits, dedupe={"window_ms": 1000})
+    dedupe = {key: limits.pop(key) for key in DEDUPE if key in limits}
+    return config(search=search, limits=WIDE | limits, dedupe={"window_ms": 1000} | dedupe)
+
+
+SMALL = [{"window_ms": 5}, {"window_records": 5}, {"max_open_bytes": 4096}]
 
 
 def shown(number: int | str, ranks: int = 4, **fields: Any) -> bytes:
@@ -131,3 +140,93 @@ def test_results_do_not_depend_on_changes_of_the_limits(seed: int) -> None:
     for state in states:
         del state["timeline"]  # it has the alarm about dead letters of an experiment
     assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("lowered", SMALL)
+def test_what_was_open_is_credited_after_a_lowered_bound(lowered: dict[str, int]) -> None:
+    before = Partition(made_of())
+    before.fold(*map(clicked, range(20)), *map(shown, range(20)))
+    after = continued(before, made_of(**lowered))
+    after.fold(shown("new"), clicked("new"))
+    assert closed(after).wins()[0][1] == 20 + 1 + 40
+    assert after.tallies()["accepted"] == 20 + 20 + 2 + 40
+
+
+def test_windows_that_a_shorter_one_ends_close_with_the_next_record() -> None:
+    before = Partition(made_of())
+    before.fold(*(text(DUEL, id=f"d-{number}") for number in range(40)), *map(shown, range(20)))
+    after = continued(before, made_of(window_ms=5))
+    after.fold_at(None, bulk("bm25", "ltr-v1", 1))
+    assert after.task.experiments["search"].open == {"impressions": 6, "clicks": 0}
+    assert after.duels() == 40 + 14 + 1
+    again = continued(after, made_of(window_ms=5))
+    assert again.knows() == after.knows()
+    assert closed(again).duels() == 40 + 20 + 1 + 40
+
+
+def test_a_window_that_is_over_stays_so_after_a_raised_window_ms() -> None:
+    before = Partition(made_of(window_ms=100))
+    before.fold_at(0, clicked("late"))
+    before.fold_at(10, shown("over"))
+    before.fold_at(90, shown("late"))
+    before.fold_at(130, bulk("bm25", "ltr-v1", 1))
+    assert before.duels() == 1 + 1
+    after = continued(before, made_of())
+    assert closed(after).duels() == 2 + 1 + 40
+
+
+def test_a_window_that_is_over_stays_so_after_a_raised_window_records() -> None:
+    before = Partition(made_of(window_records=5))
+    before.fold(text(IMPRESSION, id="i", experiment="ads", a="x", b="y", teams=["a", "b"]))
+    before.fold(*map(shown, range(20)))
+    assert before.task.experiments["ads"].open["impressions"] == 1
+    assert before.duels() == 15
+    after = continued(before, made_of())
+    after.fold(clicked(3), clicked(18))
+    assert after.tallies()["accepted"] == 20 + 1
+    assert closed(after).duels() == 20 + 40
+
+
+def test_a_snapshot_that_does_not_note_the_bounds_takes_those_of_the_configuration() -> None:
+    before = Partition(made_of())
+    before.fold(*map(shown, range(20)))
+    entry = snapshot_reading.read(before.entries, 0).partition
+    assert isinstance(entry.limits, list)
+    unnoted = [limits._replace(open=None) for limits in entry.limits]
+    before.entries |= Entries(before.entries).take(structs.replace(entry, limits=unnoted))
+    after = continued(before, made_of())
+    after.fold(*map(clicked, range(20)))
+    assert closed(after).wins()[0][1] == 20 + 40
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_further_restarts_change_nothing_after_changed_bounds(seed: int) -> None:
+    """And every impression becomes one duel."""
+    rng = random.Random(seed)
+    steady, restarted = Partition(made_of()), Partition(made_of())
+    now, number, duels, values = 0, 0, 0, list[bytes]()
+    for _ in range(rng.randint(3, 8)):
+        settings = made_of(
+            window_ms=rng.choice([20, 100, 1000]),
+            window_records=rng.choice([5, 30, 1000]),
+            max_open_bytes=rng.choice([4096, 10_000, 10**6]),
+        )
+        steady, restarted = continued(steady, settings), continued(restarted, settings)
+        for _ in range(rng.randint(1, 100)):
+            number += 1
+            now += rng.choice([0, 0, 1, 5, 20])
+            on = rng.randint(max(0, number - 20), number + 5)
+            other = text(IMPRESSION, id=f"i-{number}", experiment="ads", a="x", b="y", teams=["a"])
+            made = rng.choice([shown(number), clicked(on), text(DUEL, id=f"d-{number}"), other])
+            values.append(made)
+            value = rng.choice([made, made, made, rng.choice(values)])  # some once more
+            duplicates = steady.tallies()["duplicate"]
+            found, expected = restarted.fold_at(now, value), steady.fold_at(now, value)
+            if b'"search"' in value and b'"click"' not in value:
+                duels += 1 - (steady.tallies()["duplicate"] - duplicates)
+            assert found.assignments == expected.assignments
+            assert restarted.entries == steady.entries
+            if rng.random() < 0.1:
+                restarted = continued(restarted, settings)
+    assert restarted.knows() == steady.knows()
+    assert closed(steady).duels() == duels + 40
