@@ -233,11 +233,11 @@ class Consumer(Protocol):
         Makes no request.
         """
 
-    def ask_topic_id(self, topic: str) -> Any:
-        """Request the id of a topic from a broker, without waiting."""
+    def ask_topic(self, topic: str) -> Any:
+        """Request a topic's id and number of partitions from a broker, without waiting."""
 
-    def await_topic_id(self, topic: str, asked: Any, seconds: float) -> str | None:
-        """The answer to `ask_topic_id`; None if there is no such topic."""
+    def await_answer(self, topic: str, asked: Any, seconds: float) -> Found | None:
+        """The answer to `ask_topic`; None if there is no such topic."""
 
     def close(self) -> None:
         """Close it; a static member stays in its group."""

@@ -192,22 +192,23 @@ class KafkaSource:
         return self._control.log_id
 
     def ask_log(self) -> None:
-        """Request the topic's id from a broker; `confirm_log` waits for the answer."""
-        self._asked = self._consumer.ask_topic_id(self.topic) if self._id else None
+        """Ask a broker about the topic; `confirm_log` waits for the answer."""
+        self._asked = self._consumer.ask_topic(self.topic) if self._id else None
 
     def confirm_log(self, deadline: float) -> None:
         """Check that everything delivered before `ask_log` is from the topic that was opened.
 
-        Until the deadline, by the monotonic clock.
+        And that it was written for the number of partitions that the topic had then: with another
+        one, the home of an experiment is another. Until the deadline, by the monotonic clock.
 
         Raises:
             Fenced: that is not known.
-            ConnectorError: the topic was deleted and created again.
+            ConnectorError: the topic was deleted and created again, or has more partitions.
         """
         while self._asked is not None:
             wait = min(TRY_SECONDS, max(0.0, deadline - time.monotonic()))
             try:
-                found = self._consumer.await_topic_id(self.topic, self._asked, wait)
+                found = self._consumer.await_answer(self.topic, self._asked, wait)
             except (errors.KafkaError, OSError) as error:
                 if time.monotonic() > deadline:
                     why = f"Kafka does not describe '{self.topic}': {reason(error)}"
@@ -217,11 +218,12 @@ class KafkaSource:
                 continue
             if found is None:
                 raise Fenced(f"topic '{self.topic}' does not exist at present")
-            check_same(self.topic, self._id, found)
+            check_same(self.topic, self._id, found.id)
+            self._check_partitions(found.partitions)
             return
 
     def _recheck_log(self) -> None:
-        """Check the topic's id by new metadata, if there is an answer in time."""
+        """Check the topic by new metadata, if there is an answer in time."""
         self.ask_log()
         with contextlib.suppress(Fenced):
             self.confirm_log(time.monotonic() + ASK_SECONDS)

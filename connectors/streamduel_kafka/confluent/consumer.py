@@ -316,15 +316,15 @@ class ConfluentConsumer:
         """See the protocol."""
         return self._newest_topics.newest(topic)
 
-    def ask_topic_id(self, topic: str) -> Any:
+    def ask_topic(self, topic: str) -> Any:
         """See the protocol."""
         return self._admin.ask(topic)
 
-    def await_topic_id(self, topic: str, asked: Any, seconds: float) -> str | None:
+    def await_answer(self, topic: str, asked: Any, seconds: float) -> Found | None:
         """See the protocol."""
         found = self._admin.found(asked, seconds)
         self._newest_topics.note(topic, found)
-        return found.id if found is not None else None
+        return found
 
     def close(self) -> None:
         """See the protocol.

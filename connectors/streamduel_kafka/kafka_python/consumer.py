@@ -164,13 +164,13 @@ class PythonConsumer:
         """See the protocol."""
         return private.known(self._consumer, topic)
 
-    def ask_topic_id(self, topic: str) -> Any:  # noqa: ARG002 - asks for all of the consumer's
+    def ask_topic(self, topic: str) -> Any:  # noqa: ARG002 - asks for all of the consumer's
         """See the protocol."""
-        return private.ask_topic_id(self._consumer)
+        return private.ask_topics(self._consumer)
 
-    def await_topic_id(self, topic: str, asked: Any, seconds: float) -> str | None:
+    def await_answer(self, topic: str, asked: Any, seconds: float) -> Found | None:
         """See the protocol."""
-        return private.await_topic_id(self._consumer, topic, asked, seconds)
+        return private.await_answer(self._consumer, topic, asked, seconds)
 
     def close(self) -> None:
         """See the protocol."""

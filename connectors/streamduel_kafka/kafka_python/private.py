@@ -97,7 +97,7 @@ def known(consumer: Any, topic: str) -> Found | None:
     return Found(len(partitions), shown_topic_id(cluster.topic_id(topic))) if partitions else None
 
 
-def ask_topic_id(consumer: Any) -> Any:
+def ask_topics(consumer: Any) -> Any:
     """Ask a broker for the consumer's topics, and do not wait for the answer.
 
     Defect: no public method asks for one topic. The consumer's own refresh of its metadata asks one
@@ -111,16 +111,22 @@ def ask_topic_id(consumer: Any) -> Any:
     return client._manager.call_soon(ask)
 
 
-def await_topic_id(consumer: Any, topic: str, asked: Any, seconds: float) -> str | None:
-    """The answer to `ask_topic_id`, as Kafka's tools show it.
+def await_answer(consumer: Any, topic: str, asked: Any, seconds: float) -> Found | None:
+    """A topic by the answer to `ask_topics`; None while it is missing.
 
     Raises:
         KafkaError: no answer in time.
     """
     client = consumer._client
     answer = client._net.run(client._manager.wait_for, asked, int(1000 * seconds))
-    ids = [each.topic_id for each in answer.topics if each.name == topic and not each.error_code]
-    return shown_topic_id(ids[0]) if ids else None
+    return next(
+        (
+            Found(len(each.partitions), shown_topic_id(each.topic_id))
+            for each in answer.topics
+            if each.name == topic and not each.error_code
+        ),
+        None,
+    )
 
 
 def shown_topic_id(found: uuid.UUID | str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""A topic that is deleted and created again while it is read."""
+"""A topic that is deleted and created again, or gets partitions, while it is read."""
 
 import time
 
@@ -93,3 +93,16 @@ def test_a_commit_without_the_topic_is_refused(bed: Bed) -> None:
         admin.delete_topics([bed.topic])
     with pytest.raises(Fenced, match="does not exist at present"):
         commit(outlet, work(0, 20))
+
+
+def test_no_commit_once_the_topic_has_more_partitions(bed: Bed) -> None:
+    """Producers use them before the next poll notices them."""
+    bed.produce(20, 0)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        admin.create_partitions({bed.topic: 6})
+    with pytest.raises(ConnectorError, match="more partitions now than the 4 it had at start"):
+        commit(outlet, work(0, 20))
+    assert bed.visible(bed.dead_letters) == []
