@@ -17,6 +17,7 @@ from streamduel_kafka.client import Found
 from streamduel_kafka.confluent import brokers
 from streamduel_kafka.confluent.admin import ConfluentAdmin
 from streamduel_kafka.confluent.brokers import Brokers
+from streamduel_kafka.kafka_python.admin import PythonAdmin
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 
@@ -166,3 +167,24 @@ def test_other_topics_are_read_with_the_client_that_bounds_decompression(
     with pytest.raises(ConnectorError, match="enough"):
         diagnosis._elsewhere(settings, ["theirs"])
     assert used == ["kafka-python"]
+
+
+class Old:
+    """An admin client of kafka-python on Kafka 3.6, where its `describe_cluster` fails."""
+
+    def __init__(self, *brokers: int) -> None:
+        known = [SimpleNamespace(node_id=it) for it in brokers]
+        self._manager = SimpleNamespace(cluster=SimpleNamespace(brokers=lambda: known))
+
+    def describe_cluster(self) -> Any:
+        raise KeyError("endpoint_type")
+
+    def describe_configs(self, asked: Any, **_more: Any) -> Any:
+        entries = {name: {"value": "7"} for name in asked[0].configs}
+        return {"broker": {asked[0].name: entries}}
+
+
+def test_limits_of_brokers_before_kafka_3_7() -> None:
+    assert PythonAdmin(Old(3, 4)).broker_configs("limit") == {"limit": "7"}
+    with pytest.raises(errors.BrokerNotAvailableError):
+        PythonAdmin(Old()).broker_configs("limit")

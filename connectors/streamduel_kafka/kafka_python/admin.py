@@ -12,7 +12,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 
 from streamduel_kafka.client import AdminOptions, Committed, Found
 from streamduel_kafka.kafka_python.opening import opened
-from streamduel_kafka.kafka_python.private import shown_topic_id
+from streamduel_kafka.kafka_python.private import a_broker, shown_topic_id
 
 
 class PythonAdmin:
@@ -63,8 +63,7 @@ class PythonAdmin:
         Raises:
             KafkaError: the brokers do not know.
         """
-        brokers = self._admin.describe_cluster()["brokers"]
-        broker = str(min(brokers, key=lambda it: bool(it.get("is_fenced")))["broker_id"])
+        broker = str(a_broker(self._admin))
         resource = ConfigResource(ConfigResourceType.BROKER, broker, dict.fromkeys(names))
         found = self._admin.describe_configs([resource], config_filter="all")
         entries = found.get("broker", {}).get(broker, {})

@@ -139,6 +139,20 @@ def shown_topic_id(found: uuid.UUID | str | None) -> str | None:
     return None if number == NO_ID else base64.urlsafe_b64encode(number.bytes).rstrip(b"=").decode()
 
 
+def a_broker(admin: Any) -> int:
+    """The id of a broker, by the newest metadata of an admin client.
+
+    Defect: `describe_cluster` ends with a KeyError on brokers before Kafka 3.7.
+
+    Raises:
+        BrokerNotAvailableError: none is known.
+    """
+    known = admin._manager.cluster.brokers()
+    if not known:
+        raise errors.BrokerNotAvailableError
+    return int(known[0].node_id)
+
+
 def high_watermarks(
     consumer: Any, partitions: Sequence[TopicPartition], seconds: float
 ) -> dict[TopicPartition, int]:
