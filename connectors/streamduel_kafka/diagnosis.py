@@ -205,6 +205,8 @@ def _group(admin: PythonAdmin, source: SourceSettings) -> tuple[Finding, int]:
     except errors.GroupAuthorizationFailedError as error:
         refusal = Rights(source.client_settings, group).refused(error, "Read")
         return Finding(name, "failed", str(refusal)), 0
+    except ConnectorError as error:
+        return Finding(name, "failed", str(error)), 0
     except errors.KafkaError as error:
         found = f"'{group}' cannot be described: {reason(error)}."
         return Finding(name, "unknown", found), 0

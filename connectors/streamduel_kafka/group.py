@@ -41,7 +41,8 @@ def await_alone(source: SourceSettings, instance: str, seconds: float) -> None:
     To join it would take partitions away from a process that runs.
 
     Raises:
-        ConnectorError: it still has one after this time, or cannot be described.
+        ConnectorError: it still has one after this time, or cannot be described; or another program
+            is in it.
     """
     deadline = time.monotonic() + seconds
     try:
@@ -68,7 +69,8 @@ def leave_unassigned(source: SourceSettings, instance: str) -> None:
     with kafka-python nothing but that: none, if the topic had been deleted, although it is there
     again.
     """
-    with contextlib.suppress(errors.KafkaError, OSError), closing(group_admin(source)) as admin:
+    ignored = (errors.KafkaError, ConnectorError, OSError)
+    with contextlib.suppress(*ignored), closing(group_admin(source)) as admin:
         if not any(admin.members(source.group).values()):
             log.warning("joining again", group=source.group, advice="no member has partitions")
             admin.remove_member(source.group, instance)

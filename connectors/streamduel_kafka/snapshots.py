@@ -161,7 +161,7 @@ class SnapshotLoader:
         try:
             with closing(group_admin(self._settings)) as admin:
                 members: int | None = len(admin.members(writer))
-        except (errors.KafkaError, OSError) as error:
+        except (errors.KafkaError, ConnectorError, OSError) as error:
             log.debug("group unknown", group=writer, error=reason(error))
             members = None
         if members:

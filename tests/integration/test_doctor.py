@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 import yaml
+from confluent_kafka import Consumer
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
 from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
@@ -126,6 +127,32 @@ def test_the_clients_tell_the_same(kafka: Broker, topics: Topics, tmp_path: Path
     assert {name: sentence for name, (_, sentence) in found["confluent"].items()} == shown
     assert found["kafka-python"]["transactions"][0] == "fine"
     assert shown["source.topic"] == f"'{log}' has 1 partition and can be read."
+
+
+def test_another_program_in_the_group(kafka: Broker, service: Run) -> None:
+    """With the newer protocol; a list of the members does not show it, nor those beside it."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": service.group,
+            "group.protocol": "consumer",
+        }
+    )
+    sentence = (
+        f"the group '{service.group}' has members of another program, with "
+        "group.protocol=consumer; give that program a group of its own."
+    )
+    with closing(consumer):
+        consumer.subscribe([service.log])
+        deadline = time.monotonic() + PATIENCE
+        while not consumer.assignment():
+            assert time.monotonic() < deadline
+            consumer.poll(0.1)
+        assert checks(service)["source.group"] == ("failed", sentence)
+        refused = streamduel("repair", "time", service.config, "--partition", "0")
+        assert (refused.returncode, refused.stderr) == (1, f"streamduel: {sentence}\n")
+    while checks(service)["source.group"][0] != "warning":
+        assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize("client", CLIENTS)

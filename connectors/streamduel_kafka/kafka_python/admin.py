@@ -10,6 +10,7 @@ from typing import Any
 from kafka import KafkaAdminClient, errors
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 
+from streamduel.errors import ConnectorError
 from streamduel_kafka.client import AdminOptions, Committed, Found
 from streamduel_kafka.kafka_python.opening import opened
 from streamduel_kafka.kafka_python.private import a_broker, shown_topic_id
@@ -74,6 +75,7 @@ class PythonAdmin:
         """The members of a group by instance id, or else member id; whether each has partitions.
 
         Raises:
+            ConnectorError: it has members that the client cannot describe.
             KafkaError: the brokers do not know, or refuse.
         """
         found = self._admin.describe_groups([group])[group]
@@ -85,8 +87,22 @@ class PythonAdmin:
         # The client gives a text, such as "[Error 16] NotCoordinatorError: ".
         kind = errors.for_code(int(re.findall(r"-?\d+", found["error"])[0]))
         if kind is errors.GroupIdNotFoundError:
+            self._refuse_other_protocols(group)
             return {}
         raise kind()
+
+    def _refuse_other_protocols(self, group: str) -> None:
+        """Raise an error if a group that is not found as a classic one is of another kind.
+
+        One member with another protocol makes it so, whatever the others have.
+        """
+        for it in self._admin.list_groups():
+            kind = it.get("group_type") or "classic"
+            if it["group_id"] == group and kind != "classic" and it["group_state"] != "Empty":
+                raise ConnectorError(
+                    f"the group '{group}' has members of another program, with "
+                    f"group.protocol={kind}; give that program a group of its own."
+                )
 
     def committed(self, group: str, topic: str) -> dict[int, Committed]:
         """The offsets of a topic that a group has committed, by partition.
