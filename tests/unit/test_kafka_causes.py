@@ -1,4 +1,4 @@
-"""Why a producer of confluent-kafka failed, and when it ends."""
+"""Why a producer failed, and when one of confluent-kafka ends."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
-from kafka import errors
+from kafka import TopicPartition, errors
+from kafka.producer.producer_batch import ProducerBatch
+from kafka.record.memory_records import MemoryRecordsBuilder
 
 from streamduel_kafka.confluent.producer import ConfluentProducer
+from streamduel_kafka.kafka_python.producer import PythonProducer
 
 
 class Failing:
@@ -43,6 +46,25 @@ def test_a_purged_record_is_not_the_cause() -> None:
     assert isinstance(producer.cause(), errors.MessageSizeTooLargeError)
     assert refused.done
     assert purged.error is not None
+
+
+def test_a_record_that_was_not_sent_is_not_too_large() -> None:
+    """kafka-python gives it the error of the record that was."""
+    error = errors.MessageSizeTooLargeError()
+    batches: list[Any] = [
+        ProducerBatch(TopicPartition("topic", number), MemoryRecordsBuilder(2, 0, 1000))
+        for number in range(2)
+    ]
+
+    def append(*_: Any, partition: int, **_more: Any) -> Any:
+        return batches[partition].try_append(0, b"k", b"v", [])
+
+    producer = PythonProducer(SimpleNamespace(send=append))
+    refused, unsent = (producer.send("topic", b"k", b"v", number) for number in range(2))
+    batches[0].complete_exceptionally(error, lambda _: error)
+    batches[1].abort(error)
+    assert refused.error is error
+    assert isinstance(unsent.error, errors.TransactionAbortedError)
 
 
 class Fatal:

@@ -215,6 +215,15 @@ def continue_joining(consumer: Any) -> None:
             coordinator._join_task = _Joining(request)
 
 
+def unsent(record: Any) -> bool:
+    """Whether a record failed before it was sent, because another one failed.
+
+    Defect: it then has the error of the other one.
+    """
+    answer = record._produce_future.value
+    return answer is not None and answer[0] == -1  # in place of an offset; None if it was refused
+
+
 def send_offsets(
     producer: Any, offsets: Mapping[TopicPartition, Any], group: Any, seconds: float
 ) -> None:

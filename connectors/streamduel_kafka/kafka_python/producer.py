@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition, errors
 
-from streamduel.kafka_clients import close_producer, producer_error
+from streamduel.kafka_clients import TOO_LARGE, close_producer, producer_error
 from streamduel_kafka.client import Committed, ProducerOptions
 from streamduel_kafka.kafka_python import private
 from streamduel_kafka.kafka_python.opening import opened
@@ -43,6 +43,8 @@ class _Sent:
     def error(self) -> Exception | None:
         """See the protocol."""
         error: Exception | None = self._future.exception
+        if isinstance(error, TOO_LARGE) and private.unsent(self._future):
+            error = errors.TransactionAbortedError()
         return error
 
     def wait(self, seconds: float) -> int:
