@@ -30,6 +30,9 @@ PAUSE_SECONDS: Final = 0.2
 READ_SECONDS: Final = 5.0
 """Timeout of reading other topics."""
 
+RECORD_BYTES: Final = 1_000_000
+"""A dead letter has up to as many, and every topic accepts them unless someone lowers its limit."""
+
 Answer = TypeVar("Answer")
 
 OTHER_TOPICS: Final = 50
@@ -141,6 +144,14 @@ def _topics(
             f"'{topic}' has compression.type={compression}: with source.client confluent, small "
             f"batches can exhaust the memory; {BOUND_IT}.",
         )  # fmt: skip
+    for topic in (sink.assignments, sink.dead_letters, snapshots.topic):
+        accepted = topics.accepted.get(topic, RECORD_BYTES)
+        if accepted < RECORD_BYTES:
+            yield Finding(
+                "record size", "warning",
+                f"'{topic}' has max.message.bytes={accepted}, and `streamduel run` ends where a "
+                f"record is larger; set at least {RECORD_BYTES}.",
+            )  # fmt: skip
 
 
 def _tried(

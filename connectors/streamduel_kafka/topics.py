@@ -76,8 +76,7 @@ class Topics:
     Attributes:
         unbounded: `compression.type` of the logs that were checked, by topic, if small batches can
             exhaust the memory of the client.
-        batch_bytes: the size of batches that each of the topics accepts whose settings are
-            known.
+        accepted: `max.message.bytes` of the topics that were checked, as far as it is known.
 
     Raises:
         ConnectorError: from every method, with what is wrong and how to fix it; a MissingError for
@@ -90,7 +89,12 @@ class Topics:
         self._rights = Rights(self._settings)
         self._admin = connect_at_start(AdminOptions(), self._settings, seconds)
         self.unbounded: dict[str, str] = {}
-        self.batch_bytes = BATCH_BYTES
+        self.accepted: dict[str, int] = {}
+
+    @property
+    def batch_bytes(self) -> int:
+        """The size of batches that each of the topics accepts, as far as that is known."""
+        return min([BATCH_BYTES, *self.accepted.values()])
 
     def require_log(self, topic: str, create: int | None, operation: str = "Read") -> Found:
         """The click log; if it is missing, create it with this number of partitions.
@@ -278,8 +282,7 @@ class Topics:
                 advice=f"this user lacks DescribeConfigs; make sure that it is {policy}",
             )  # fmt: skip
         else:
-            accepted = max(1, int(found["max.message.bytes"]))
-            self.batch_bytes = min(self.batch_bytes, accepted)
+            self.accepted[topic] = max(1, int(found["max.message.bytes"]))
         return found
 
     def _unusable(self, error: errors.KafkaError) -> ConnectorError:

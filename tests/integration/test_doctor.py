@@ -245,6 +245,24 @@ def test_compacted_dead_letters_fail(kafka: Broker, topics: Topics, tmp_path: Pa
     assert found == {"sink.dead_letters"}
 
 
+def test_topics_that_refuse_large_records_are_told(
+    kafka: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    letters, written = topics(1, max_message_bytes=300), topics(1, compacted=True)
+    sink = {"connector": "kafka", "assignments": written, "dead_letters": letters}
+    state = topics(PARTITIONS, compacted=True, max_message_bytes=1_000_000)
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics, {}, sink=sink,
+        snapshots={"connector": "kafka", "topic": state}, experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    found = [it[1:] for it in examine(load(run.config)) if it.name == "record size"]
+    sentence = (
+        f"'{letters}' has max.message.bytes=300, and `streamduel run` ends where a record is "
+        "larger; set at least 1000000."
+    )
+    assert found == [("warning", sentence)]
+
+
 def test_topics_that_were_deleted_fail(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     run = configure(
         tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics,
