@@ -51,6 +51,10 @@ UNREACHABLE = (
 )
 
 
+class UnreachableError(ConnectorError):
+    """No broker can be used from here, for any topic."""
+
+
 def chosen(settings: Mapping[str, Any]) -> Any:
     """The client that the settings name, imported now.
 
@@ -119,10 +123,11 @@ def unreachable(settings: Mapping[str, Any], error: Exception) -> ConnectorError
     if isinstance(error, UNREACHABLE):
         protocol, user = settings["security_protocol"], settings.get("sasl_plain_username")
         # A lost connection may be a refused password (see `kafka_python.opening`).
-        password = f", and the password of {user!r}" if user else ""
-        return ConnectorError(
+        password = f", the password of {user!r}" if user else ""
+        return UnreachableError(
             f"Kafka cannot be reached at {servers} ({reason(error)}); check bootstrap_servers, "
-            f"security_protocol (found {protocol}) with its settings{password}."
+            f"security_protocol (found {protocol}) with its settings{password}, and whether the "
+            "brokers' advertised.listeners can be reached from here."
         )
     return ConnectorError(f"Kafka at {servers} cannot be used: {reason(error)}.")
 

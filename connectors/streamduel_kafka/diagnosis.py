@@ -14,7 +14,7 @@ from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel.kafka_rights import Rights
 from streamduel_kafka.archive import READER
-from streamduel_kafka.connecting import LIMITS, connect_at_start, reason
+from streamduel_kafka.connecting import LIMITS, UnreachableError, connect_at_start, reason
 from streamduel_kafka.group import REACH_SECONDS, group_admin
 from streamduel_kafka.instance import likely_name, transactional_id
 from streamduel_kafka.kafka_python.admin import PythonAdmin
@@ -49,16 +49,14 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
     never = {"create_topics": False}
     source, sink = source.model_copy(update=never), sink.model_copy(update=never)
     snapshots = snapshots.model_copy(update=never)
+    missing: dict[str, str] = {}
     try:
-        topics = Topics(source, REACH_SECONDS)
+        with Topics(source, REACH_SECONDS) as topics:
+            found = [*_topics(topics, source, sink, snapshots, missing if creates else None)]
     except ConnectorError as error:
         return Diagnosis([Finding("broker", "failed", str(error))], reachable=False)
     servers = ",".join(source.bootstrap_servers)
-    findings = [Finding("broker", "fine", f"Kafka answers at {servers}.")]
-    missing: dict[str, str] = {}
-    with topics:
-        findings += _topics(topics, source, sink, snapshots, missing if creates else None)
-    findings += _codecs()
+    findings = [Finding("broker", "fine", f"Kafka answers at {servers}."), *found, *_codecs()]
     elsewhere: Mapping[str, Sequence[bytes]] = {}
     committed: Mapping[int, CommittedOffset] = {}
     try:
@@ -164,6 +162,8 @@ def _tried(
             return Finding(name, "failed", str(error))
         missing[name] = topic
         return Finding(name, "fine", f"'{topic}' does not exist yet; `streamduel run` creates it.")
+    except UnreachableError:
+        raise  # the other topics would only take as long again
     except ConnectorError as error:
         return Finding(name, "failed", str(error))
 

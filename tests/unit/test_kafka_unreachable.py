@@ -12,6 +12,7 @@ from streamduel.connector import SourceOptions
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import connecting, transaction
 from streamduel_kafka.archive import open_archive
+from streamduel_kafka.diagnosis import diagnose
 from streamduel_kafka.opening import open_log, open_source
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
 
@@ -49,6 +50,30 @@ def test_a_wrong_address_is_told_soon(
         opens()
     assert waited == [2, seconds - 2]
     assert [each["event"] for each in logs] == ["broker not reached"]
+
+
+@pytest.mark.parametrize("error", [errors.NodeNotReadyError, errors.KafkaTimeoutError])
+def test_brokers_that_answer_at_the_first_address_only(
+    monkeypatch: pytest.MonkeyPatch, error: type[errors.KafkaError]
+) -> None:
+    asked = []
+
+    class Admin:
+        def find(self, topic: str) -> None:
+            asked.append(topic)
+            raise error
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(connecting, "connect", lambda *_: Admin())
+    sink = SinkSettings.model_validate({**SERVERS, "assignments": "a", "dead_letters": "d"})
+    found = diagnose(SOURCE, sink, SnapshotSettings.model_validate({**SERVERS, "topic": "s"}))
+    assert (found.reachable, asked) == (False, ["clicks"])
+    (broker,) = found.findings
+    assert broker[:2] == ("broker", "failed")
+    assert broker.sentence.endswith(
+        ", and whether the brokers' advertised.listeners can be reached from here."
+    )
 
 
 def test_a_refusal_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
