@@ -103,6 +103,10 @@ def _snapshots(
                 entry, experiments, place = each
                 partition = entry.partition
                 if sample.log is not None:
+                    sample.repartitioned = (
+                        entry.topic == sample.log.topic
+                        and entry.partitions != sample.log.partitions
+                    )
                     continuity.check_log(entry, sample.log, partition)
                     end = sample.next.get(partition, entry.next)
                     if partition in sample.complete and end < entry.next:

@@ -45,6 +45,7 @@ class Sample:
         complete: the partitions that were read to their end.
         in_time: whether all of them were.
         log: the shape of the click log.
+        repartitioned: whether the snapshots are of another number of its partitions.
     """
 
     records: dict[int, list[LogRecord]] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Sample:
     complete: set[int] = field(default_factory=set)
     in_time: bool = True
     log: ClickLog | None = None
+    repartitioned: bool = False
 
 
 def read_newest(loaded: LoadedConfig) -> Sample:
@@ -149,7 +151,8 @@ def check_records(
     )  # fmt: skip
     yield from _refusals(counts.letters)
     silent = [name for name in loaded.config.experiments if not counts.seen[name]]
-    if silent and len(silent) < len(loaded.config.experiments) and not counts.earlier:
+    moved = counts.earlier or sample.repartitioned
+    if silent and len(silent) < len(loaded.config.experiments) and not moved:
         named = listed(silent, "'")
         yield Finding("experiments", "warning", f"none of them belongs to {named}.")
 
@@ -173,9 +176,12 @@ def _fold_each(
         task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
         fold(task, kept, saved.get(partition))
         commit = task.take_commit()
-        counts.letters += [
-            it.content for it in commit.dead_letters if isinstance(it.content, DeadLetter)
-        ]
+        letters = [it.content for it in commit.dead_letters if isinstance(it.content, DeadLetter)]
+        if sample.repartitioned:
+            others = [it for it in letters if it.reason != "wrong_partition"]
+            counts.outcomes["for the former number of partitions"] += len(letters) - len(others)
+            letters = others
+        counts.letters += letters
         counts.outcomes["ignored"] += sum(task.ignored.values())
         for name, experiment in task.experiments.items():
             for outcome in ("duplicate", "capped"):

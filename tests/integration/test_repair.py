@@ -182,6 +182,9 @@ def test_a_topic_with_more_partitions_is_refused_and_continued(
     assert "'streamduel repair repartition' moves the experiments" in done.stderr
     done = streamduel("repair", "new-log", run.config, "--dry-run")
     assert done.stderr.endswith("has 6 partitions, the snapshots are of 4; use repartition.\n")
+    examined = {it.name: it.sentence for it in examine(load(run.config))}
+    assert "for the former number of partitions" in examined["records"]
+    assert "dead letters: wrong_partition" not in examined
     moved = run.config.with_name("moved.yaml")
     document = yaml.safe_load(run.config.read_text())
     document["source"]["group"] += "-moved"
@@ -190,8 +193,8 @@ def test_a_topic_with_more_partitions_is_refused_and_continued(
     shown = repaired("repartition", moved, "--from", run.config)
     assert all(f"Experiment '{name}': partition " in shown for name in EXPERIMENTS)
     later = run._replace(config=moved)
-    examined = {it.name: it.verdict for it in examine(load(moved))}
-    assert examined["records"] == "fine"  # the records so far are in the former partitions
+    verdicts = {it.name: it.verdict for it in examine(load(moved))}
+    assert verdicts["records"] == "fine"  # the records so far are in the former partitions
     produce(later, 1300, 2300)
     fold(later)
     assert duels(later) > before
