@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ def test_the_readme_of_the_distribution_lists_its_extras() -> None:
     project = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())["project"]
     extras = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
     assert sorted(extras) == sorted(project["optional-dependencies"])
+
+
+def test_the_distributions_allow_the_same_versions() -> None:
+    """The lowest versions are tested with the service's."""
+    client, service = (
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+        for folder in ("client", ".")
+    )
+    extras = service["optional-dependencies"]
+    allowed = {*service["dependencies"], *chain.from_iterable(extras.values())}
+    for needed in (client["dependencies"], *client["optional-dependencies"].values()):
+        assert allowed.issuperset(needed)
 
 
 def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
