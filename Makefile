@@ -34,13 +34,14 @@ IMAGE_TOOLS = buildah:buildah mmdebstrap:mmdebstrap runc:runc \
 CAN_INSTALL = test "$$(id -u)" = 0 && command -v apt-get >/dev/null
 APT = DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
 UV_VERSION = 0.13.8
+RUN_EXTRAS = analyze fast kafka sim spark testing
 
 # The tests start hundreds of processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-unit test-programs test-image faults soak kafka lint bench docs image \
-	compose audit lock dist version clean broker-tools program-tools image-tools
+.PHONY: help run test test-unit test-lowest test-programs test-image faults soak kafka lint bench docs \
+	image compose audit lock dist version clean broker-tools program-tools image-tools
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -59,6 +60,12 @@ endif
 
 test-unit: $(VENV)/dev.stamp ## Run the tests that need no other program, on all cores; PYTEST_ARGS='…' runs these tests only
 	$(PYTEST) $(if $(PYTEST_ARGS),$(PYTEST_ARGS),$(ON_ALL_CORES) $(UNIT_TESTS))
+
+# Older packages use what newer ones of others deprecate, and write equal schemas in other words.
+test-lowest build/lowest/dev.stamp: BIN = build/lowest/bin
+test-lowest: build/lowest/dev.stamp ## Run those with the lowest versions that pyproject.toml allows; needs Python 3.11
+	$(PYTEST) -W ignore::DeprecationWarning -k 'not schemas_are_up_to_date' \
+		$(if $(PYTEST_ARGS),$(PYTEST_ARGS),$(ON_ALL_CORES) $(UNIT_TESTS))
 
 test-programs: $(VENV)/dev.stamp broker-tools program-tools ## Run the tests with Apache Kafka, Prometheus and Chromium
 	$(PYTEST) $(BESIDE_PROGRAMS) $(PROGRAM_TESTS)
@@ -135,6 +142,17 @@ $(VENV)/run.stamp: $(VENV)/made.stamp
 $(VENV)/dev.stamp: $(VENV)/made.stamp
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/run.stamp
+
+# The lowest versions of what runs; the development tools are as new as these allow.
+build/lowest/dev.stamp: pyproject.toml
+	rm -rf build/lowest
+	$(PYTHON) -m venv build/lowest
+	$(BIN)/pip install --quiet uv==$(UV_VERSION)
+	$(BIN)/uv pip compile pyproject.toml $(RUN_EXTRAS:%=--extra %) --resolution lowest-direct \
+		--python $(BIN)/python --quiet --output-file build/lowest/constraints.txt
+	$(BIN)/uv pip install --python $(BIN)/python --quiet --constraints build/lowest/constraints.txt \
+		--editable '.[dev]'
+	@touch $@
 
 run/clicks.jsonl: | $(VENV)/run.stamp
 	$(BIN)/python -m streamduel.simulation.click_log $@ --records $(CLICKS)

@@ -87,7 +87,7 @@ def best_corner(worths: Floats, sensitivity: Floats) -> float:
     most = 0.0
     for size in range(1, min(len(constraints), len(worths)) + 1):
         for shown in map(list, combinations(range(len(worths)), size)):
-            shares, *_ = np.linalg.lstsq(constraints[:, shown], target)
+            shares, *_ = np.linalg.lstsq(constraints[:, shown], target, rcond=None)
             fits = np.allclose(constraints[:, shown] @ shares, target, atol=1e-9)
             if fits and shares.min() >= -1e-9:
                 most = max(most, float(shares @ sensitivity[shown]))

@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.counts import WinCounts, distinct_pairs
@@ -37,7 +38,7 @@ def mixture(won: float, lost: float) -> float:
     spread, lead = (won + lost) / 4, (won - lost) / 2
     steps = np.linspace(0, 12 / math.sqrt(RHO), 200_001)
     density = 2 * math.sqrt(RHO / (2 * math.pi)) * np.exp(-RHO * steps**2 / 2)
-    return float(np.trapezoid(density * np.exp(steps * lead - steps**2 * spread / 2), steps))
+    return float(trapezoid(density * np.exp(steps * lead - steps**2 * spread / 2), steps))
 
 
 @pytest.mark.parametrize(("won", "lost"), [(0, 0), (1, 0), (7.5, 3.5), (60, 40), (520, 480)])
