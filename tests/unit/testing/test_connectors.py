@@ -152,7 +152,7 @@ class Misinformed(FileSource):
         (AheadOfSeek, "reannounce_loses_and_gains_the_partition"),
         (Backwards, "records_arrive_in_the_order_of_their_offsets"),
         (Backwards, "a_poll_with_hold_delivers_no_records"),
-        (Backwards, "an_appended_record_is_delivered_in_order"),
+        (Backwards, "appended_records_are_delivered_in_order"),
         (Misinformed, "caught_up_after_the_last_record"),
         (Misinformed, "lags_count_records_not_delivered"),
         (Misinformed, "every_experiment_has_a_home"),
