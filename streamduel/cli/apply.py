@@ -63,7 +63,7 @@ def apply(
 
 def _wanted(changes: Iterable[Change]) -> list[Change]:
     """Those to write; what is pending may have taken effect meanwhile."""
-    return [it._replace(pending=()) for it in changes if it.written]
+    return [it._replace(pending=()) for it in changes if it.partly_applicable]
 
 
 def _write(

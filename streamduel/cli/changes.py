@@ -49,8 +49,8 @@ class Change(NamedTuple):
         return {it.key: it.configured for it in self.differences if not it.fixed}
 
     @property
-    def written(self) -> bool:
-        """Whether `streamduel control apply` writes a control record."""
+    def partly_applicable(self) -> bool:
+        """Whether a control record can apply some of the differences."""
         return self.refused is None and bool(self.settings)
 
     @property

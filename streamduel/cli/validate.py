@@ -91,7 +91,8 @@ def validate(
 def _applies(changes: list[Change]) -> str:
     if all(it.applicable for it in changes):
         return "applies it"
-    return "applies a part of it" if any(it.written for it in changes) else "applies nothing of it"
+    some = any(it.partly_applicable for it in changes)
+    return "applies a part of it" if some else "applies nothing of it"
 
 
 def _read_changes(loaded: LoadedConfig) -> tuple[list[Change], str | None]:
