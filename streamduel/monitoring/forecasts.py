@@ -170,8 +170,10 @@ class Forecasts:
                 found = outlook(view, own.forecast, own.of, own.rate, figures.now)
                 is_due = own.is_due(view)
                 waits = view.recredited and own.fought.tie_share is None
-                if found.why_not == "computing" and (waits or not is_due):
-                    found = Outlook.unknown("few_duels" if is_due else "policy")
+                if found.why_not == "computing" and not is_due:
+                    found = Outlook.unknown("policy")
+                elif found.why_not == "computing" and waits:
+                    found = Outlook.unknown("few_duels")
                 outlooks[name] = found
                 wanted = found is not SURE and _why_not(view) is None
                 if wanted and is_due and not waits and name != at_work:
