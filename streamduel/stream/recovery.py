@@ -231,6 +231,13 @@ class Recovery:
         return min(changes + [limits.offset for limits in self._limits], default=inf)
 
     def _limit(self, limits: RecordLimits, *, credit: bool = False) -> None:
+        """From their offset on, other limits hold.
+
+        Args:
+            limits: the limits.
+            credit: whether to credit the impressions whose windows they end; False if that was done
+                before the snapshot.
+        """
         self._router.limit(limits)
         joining = [experiment for *_, experiment in self._joins if experiment is not None]
         experiments = sorted((*self._experiments.values(), *joining), key=attrgetter("name"))
