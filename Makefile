@@ -61,7 +61,8 @@ endif
 test-unit: $(VENV)/dev.stamp ## Run the tests that need no other program, on all cores; PYTEST_ARGS='…' runs these tests only
 	$(PYTEST) $(if $(PYTEST_ARGS),$(PYTEST_ARGS),$(ON_ALL_CORES) $(UNIT_TESTS))
 
-# Older packages use what newer ones of others deprecate, and write equal schemas in other words.
+# Two checks are about the newest packages: older ones call what newer ones of others deprecate, and
+# the schemas, which are compared as text, depend on the versions of pydantic and msgspec.
 test-lowest build/lowest/dev.stamp: BIN = build/lowest/bin
 test-lowest: build/lowest/dev.stamp ## Run those with the lowest versions that pyproject.toml allows; needs Python 3.11
 	$(PYTEST) -W ignore::DeprecationWarning -k 'not schemas_are_up_to_date' \
