@@ -80,25 +80,21 @@ def test_a_key_in_pkcs_8_is_passed_on(kind: str, tmp_path: Path) -> None:
     assert found["kafka.ssl.keystore.key"] == text
 
 
-def test_a_password_is_quoted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "module", "password", "quoted"),
+    [
+        ("SCRAM-SHA-512", "scram.ScramLoginModule", 'p"w\\;', 'p\\"w\\\\;'),
+        ("PLAIN", "plain.PlainLoginModule", "p", "p"),
+    ],
+)
+def test_a_login_has_the_module_of_its_mechanism_and_a_quoted_password(
+    tmp_path: Path, mechanism: str, module: str, password: str, quoted: str
+) -> None:
     found = options(
-        tmp_path, security_protocol="SASL_SSL", sasl_mechanism="SCRAM-SHA-512",
-        sasl_plain_username="u", sasl_plain_password='p"w\\;',
+        tmp_path, security_protocol="SASL_SSL", sasl_mechanism=mechanism,
+        sasl_plain_username="u", sasl_plain_password=password,
     )  # fmt: skip
-    assert found["kafka.sasl.mechanism"] == "SCRAM-SHA-512"
+    assert found["kafka.sasl.mechanism"] == mechanism
     assert found["kafka.sasl.jaas.config"] == (
-        "org.apache.kafka.common.security.scram.ScramLoginModule required"
-        ' username="u" password="p\\"w\\\\;";'
-    )
-
-
-def test_a_plain_login_has_a_module_of_its_own(tmp_path: Path) -> None:
-    found = options(
-        tmp_path, security_protocol="SASL_SSL", sasl_mechanism="PLAIN",
-        sasl_plain_username="u", sasl_plain_password="p",
-    )  # fmt: skip
-    assert found["kafka.sasl.mechanism"] == "PLAIN"
-    assert found["kafka.sasl.jaas.config"] == (
-        "org.apache.kafka.common.security.plain.PlainLoginModule required"
-        ' username="u" password="p";'
+        f'org.apache.kafka.common.security.{module} required username="u" password="{quoted}";'
     )
