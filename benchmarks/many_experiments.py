@@ -1,8 +1,6 @@
 """The cost of many experiments in one process: tables and picture of docs/measurements.md.
 
-    python -m benchmarks.many_experiments [--quick] [--out docs]
-
-`benchmarks.run` shows the same tables without writing the page.
+python -m benchmarks.many_experiments [--quick] [--out docs]
 """
 
 from __future__ import annotations
@@ -267,12 +265,6 @@ def write(plan: Plan, found: Found, folder: Path) -> None:
     draw(plan, found, folder / "images" / "many-experiments.png")
     tables = [markdown(result).replace("## ", "### ", 1) for result in results(plan, found)]
     put_in(folder / PAGE, "many-experiments", "\n".join(tables).splitlines())
-
-
-def measure(quick: bool) -> list[Result]:
-    """The tables."""
-    plan = QUICK if quick else FULL
-    return results(plan, find(plan))
 
 
 def main(given: Sequence[str] | None = None) -> None:

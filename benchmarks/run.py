@@ -24,7 +24,6 @@ from benchmarks import (
     kafka_service,
     latency,
     machine,
-    many_experiments,
     memory,
     page,
     policies,
@@ -49,7 +48,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "commit_interval": commit_interval.measure,
     "dedupe_memory": dedupe_memory.measure,
     "memory": memory.measure,
-    "many_experiments": many_experiments.measure,
     "scrape": scrape.measure,
     "simulation_speed": simulation_speed.measure,
 }
