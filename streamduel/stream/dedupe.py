@@ -60,8 +60,7 @@ class DedupeWindow:
     resident memory.
 
     The caller advances stream time and offsets (`advance`, and `begin_block` before the first
-    record at or after `block_end`). For a key that is not in `keys`, the fold adds it to `keys` and
-    `order` without a call; `add` would do the same.
+    record at or after `block_end`).
 
     Attributes:
         keys: remembered keys; expired ones may not be removed yet.

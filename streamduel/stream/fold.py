@@ -108,10 +108,7 @@ class Fold:
 
     def _apply_each(self, records: Sequence[LogRecord], events: Sequence[Any]) -> None:
         """Apply records one by one."""
-        window, experiments, name = self._window, self._experiments, None
-        keys, order = window.keys, window.order
-        clock = self._clock
-        remember, threshold = clock.recent.append, clock.threshold
+        experiments, name = self._experiments, None
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Exception):
                 self._refuse(record, event)
@@ -122,8 +119,7 @@ class Fold:
                     continue
                 experiment, name = experiments[event.experiment], event.experiment
                 firsts, seconds, winners = experiment.coder.plain
-                buffer, seed = experiment.buffer, experiment.seed
-                codes = buffer.codes
+                buffer = experiment.buffer
             try:
                 is_duel = type(event) is Duel and event.client is None
                 code = firsts[event.a] + seconds[event.b] + winners[event.winner] if is_duel else -1
@@ -134,23 +130,14 @@ class Fold:
                 timestamp = -1 if event.ts is None else event.ts
             if code < 0:
                 self._apply_other(event, experiment, record, timestamp)
-                threshold = clock.threshold
                 continue
-            if 0 <= timestamp <= threshold:
-                remember(timestamp)
-            else:
-                self._advance(timestamp, record.offset)
-                threshold = clock.threshold
-            key = record_key(event.id, seed)
-            if key not in keys:
-                keys.add(key)
-                order.append(key)
-            elif window.add(key):
+            self._advance(timestamp, record.offset)
+            if self._window.add(record_key(event.id, experiment.seed)):
                 experiment.outcomes.duplicate += 1
                 continue
-            codes.append(code)
-            if len(codes) >= buffer.due:
-                experiment.decide_if_due(record.offset, clock.now)
+            buffer.codes.append(code)
+            if len(buffer.codes) >= buffer.due:
+                experiment.decide_if_due(record.offset, self._clock.now)
 
     def _apply_other(
         self, event: InputEvent, experiment: Experiment, record: LogRecord, timestamp: int
@@ -232,12 +219,8 @@ class Fold:
 
     def _advance(self, timestamp: int, offset: int) -> None:
         """Advance stream time by the valid record at an offset, before it is applied."""
-        clock = self._clock
-        if 0 <= timestamp <= clock.threshold:
-            clock.recent.append(timestamp)
-            return
-        before = clock.now
-        since = clock.add(timestamp, offset)
+        before = self._clock.now
+        since = self._clock.add(timestamp, offset)
         if since is not None:
             self._moved(before, since, offset)
 

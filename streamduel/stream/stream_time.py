@@ -79,8 +79,7 @@ class StreamClock:
 
     Attributes:
         now: stream time.
-        recent: the last timestamps. For one from 0 up to `threshold`, the fold's inner loop
-            appends it here without a call; `add` would do the same.
+        recent: the last timestamps.
         newest_ahead: timestamp and offset of the newest record that was beyond the limit since the
             process began; until there is one, of the newest that was so shortly before.
 
@@ -113,11 +112,6 @@ class StreamClock:
         self._passed_over = 0
         if state is not None:
             self.restore(state)
-
-    @property
-    def threshold(self) -> int:
-        """A timestamp up to it, and not negative, changes nothing but `recent`."""
-        return -1 if self._limit is None else self.now
 
     @property
     def outliers(self) -> int:

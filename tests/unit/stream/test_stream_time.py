@@ -91,11 +91,7 @@ def test_stream_time_follows_the_rule(steps: list[int | str], max_advance: int) 
     dates: list[int] = []
     for offset, timestamp in enumerate(timestamps(steps)):
         rule.add(timestamp)
-        if 0 <= timestamp <= clock.threshold:
-            clock.recent.append(timestamp)  # as the fold does
-            since = None
-        else:
-            since = clock.add(timestamp, offset)
+        since = clock.add(timestamp, offset)
         dates = [min(date, clock.now) for date in dates] + [clock.now]
         if since is not None:
             dates[since:] = [clock.now] * (offset + 1 - since)
