@@ -225,7 +225,7 @@ class ExperimentView:
             configured=experiment.configured,
             timeline=experiment.timeline.moments,
             examples=experiment.impressions.examples.newest_first,
-            differences=_differences(experiment, arms, former),
+            differences=tuple(map(str, pending(experiment))),
             wanted=Wanted.of(experiment),
             segments=experiment.duels.segments.copy() if experiment.duels.segments else None,
             active=new_records or (former is not None and former.active),
@@ -336,15 +336,6 @@ class ExperimentView:
             self.guardrail_regret if self.guardrails else None,
             self.condorcet_winner_possible,
         )
-
-
-def _differences(
-    experiment: Experiment, arms: tuple[str, ...], former: ExperimentView | None
-) -> tuple[str, ...]:
-    """What the configuration would change; it takes longer than the rest of a view."""
-    if former and former.settings is experiment.settings and former.arms == arms:
-        return former.differences
-    return tuple(str(difference) for difference in pending(experiment))
 
 
 @dataclass(frozen=True, eq=False)
