@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -93,6 +94,21 @@ def test_health_and_commit_on_stop(containers: Containers, tmp_path: Path, data:
     found = inspected(containers, start)
     assert found["duels"] > 0
     assert found["offset"]["next"] == RECORDS
+
+
+def test_a_command_ends_at_sigterm(containers: Containers) -> None:
+    words = "simulate --environment condorcet --arms 6 --policy rucb --horizon 3000000 --runs 1000"
+    with containers.start(Start(command=words.split())) as container:
+        container.until(lambda: handles_sigterm(container))
+        container.signal("TERM")
+        assert container.ended() == 128 + signal.SIGTERM, container.log
+
+
+def handles_sigterm(container: Container) -> bool:
+    """Whether the first process does; the kernel drops a signal that it does not handle."""
+    status = container.execute("cat", "/proc/1/status").stdout
+    found = re.search(r"^SigCgt:\t(\w+)$", status, re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) & 1 << signal.SIGTERM - 1)
 
 
 def test_health_check_fails_without_a_service(containers: Containers) -> None:
