@@ -66,11 +66,15 @@ def _existing(path: Path, info: ValidationInfo) -> Path:
 
 def _password(key: str, file: Path) -> SecretStr:
     try:
-        return SecretStr(file.read_text(encoding="utf-8").rstrip("\r\n"))
+        text = file.read_text(encoding="utf-8-sig").rstrip("\r\n")  # Windows writes such a mark
     except OSError as error:
         raise ValueError(f"{key} {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{key} {file} is not UTF-8 text") from None
+    if not text or "\n" in text:
+        found = "several lines" if text else "nothing"
+        raise ValueError(f"{key} {file} must contain only the password (found {found})")
+    return SecretStr(text)
 
 
 def _directory(info: ValidationInfo) -> Path:
@@ -181,8 +185,11 @@ class Security(BaseModel):
             )
         if sasl and self.sasl_mechanism != "GSSAPI":
             for name in ("sasl_plain_username", "sasl_plain_password"):
-                if getattr(self, name) is None:
+                value = getattr(self, name)
+                if value is None:
                     raise ValueError(f"sasl_mechanism {self.sasl_mechanism} needs {name}")
+                if not value:
+                    raise ValueError(f"{name} must not be empty")
         return self
 
 

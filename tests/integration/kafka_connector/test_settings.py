@@ -44,9 +44,12 @@ def test_client_settings_have_names_of_kafka_python(tmp_path: Path) -> None:
     assert set(client) - {"client"} <= set(KafkaAdminClient.DEFAULT_CONFIG)
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
-def test_a_password_file_is_relative_to_the_configuration(tmp_path: Path, ending: str) -> None:
-    (tmp_path / "word").write_bytes(b" secret " + ending.encode())
+def test_a_password_file_is_relative_to_the_configuration(
+    tmp_path: Path, mark: str, ending: str
+) -> None:
+    (tmp_path / "word").write_text(f"{mark} secret {ending}", encoding="utf-8", newline="")
     more = {**SASL, "sasl_plain_password": None, "sasl_plain_password_file": "word"}
     settings = source(tmp_path, **more)
     assert settings.client_settings["sasl_plain_password"] == " secret "
@@ -84,6 +87,8 @@ def test_no_password_in_messages_and_logs(caplog: pytest.LogCaptureFixture) -> N
         ({"instance": "a b"}, "should match pattern"),
         ({"security_protocol": "TLS"}, "'PLAINTEXT', 'SSL'"),
         ({"sasl_plain_password": None}, "SCRAM-SHA-512 needs sasl_plain_password"),
+        ({"sasl_plain_password": ""}, "sasl_plain_password must not be empty"),
+        ({"sasl_plain_username": ""}, "sasl_plain_username must not be empty"),
         ({"sasl_mechanism": None}, "SASL_SSL needs sasl_mechanism"),
         ({"security_protocol": "SSL"}, "take SASL_SSL"),
         ({"ssl_cafile": "absent.pem"}, "there is no file"),
@@ -99,17 +104,25 @@ def test_mistakes_do_not_show_the_password(change: dict[str, Any], problem: str)
 
 @pytest.mark.parametrize(
     ("file", "problem"),
-    [("latin", "latin is not UTF-8 text"), ("/proc/self/mem", "cannot be read: Input/output")],
+    [
+        ("latin", "latin is not UTF-8 text"),
+        ("/proc/self/mem", "cannot be read: Input/output"),
+        ("empty", "empty must contain only the password (found nothing)"),
+        ("lines", "lines must contain only the password (found several lines)"),
+    ],
 )
-def test_a_password_file_that_cannot_be_read_is_named(
+def test_a_password_file_without_a_password_is_named(
     tmp_path: Path, file: str, problem: str
 ) -> None:
     (tmp_path / "latin").write_bytes(b"caf\xe9")
+    (tmp_path / "empty").write_bytes(b"\n")
+    (tmp_path / "lines").write_bytes(b"secret\nsecond\n")
     more = {**SASL, "sasl_plain_password": None, "sasl_plain_password_file": str(tmp_path / file)}
     with pytest.raises(ValidationError) as caught:
         source(**more)
     assert "sasl_plain_password_file " in str(caught.value)
     assert problem in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_shared_settings_are_in_all_sections() -> None:
