@@ -136,6 +136,9 @@ class Snapshot:
         place: where it is stored, for error messages.
         offset_place: where `next_offset` is stored in it, for them, too.
         group: the consumer group that wrote it; None if there was none, or it is unknown.
+        assignments: where its assignments were published; None if that is unknown.
+        moved: whether the outlet that loaded it publishes assignments elsewhere: the next commit
+            then has the last assignment of each experiment again.
     """
 
     next_offset: int
@@ -143,6 +146,8 @@ class Snapshot:
     place: str = field(default="", compare=False)
     offset_place: str = field(default="its next offset", compare=False)
     group: str | None = field(default=None, compare=False)
+    assignments: str | None = field(default=None, compare=False)
+    moved: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

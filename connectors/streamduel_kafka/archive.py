@@ -37,6 +37,9 @@ NEXT_OFFSET = b"$next_offset"
 GROUP = b"$group"
 """The key of the record that names the group of the service that writes the snapshot."""
 
+ASSIGNMENTS = b"$assignments"
+"""The key of the record with name and id of the topic to which the last assignments went."""
+
 MAX_DIGITS = 19
 """The most digits of an offset: Kafka's offsets are below 2**63."""
 
@@ -122,7 +125,7 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
         )
     entries = {}
     for key, entry in found.items():
-        if key in (NEXT_OFFSET, GROUP):
+        if key in (NEXT_OFFSET, GROUP, ASSIGNMENTS):
             continue
         try:
             entries[key.decode()] = entry
@@ -133,8 +136,11 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
                 f"and a null value removes it."
             ) from None
     offset_place = f"the value of the key '{NEXT_OFFSET.decode()}'"
-    group = found[GROUP].decode(errors="replace") if GROUP in found else None
-    return Snapshot(int(next_offset), entries, place, offset_place, group)
+    group, assignments = (
+        found[key].decode(errors="replace") if key in found else None
+        for key in (GROUP, ASSIGNMENTS)
+    )
+    return Snapshot(int(next_offset), entries, place, offset_place, group, assignments)
 
 
 @contextlib.contextmanager

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
+import structlog
 from kafka import TopicPartition, errors
 
 from streamduel.connector import Failpoint, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import transaction
-from streamduel_kafka.archive import GROUP, NEXT_OFFSET
+from streamduel_kafka.archive import ASSIGNMENTS, GROUP, NEXT_OFFSET
 from streamduel_kafka.client import Sent
 from streamduel_kafka.connecting import unreachable
 from streamduel_kafka.instance import Instance, transactional_id
@@ -19,6 +21,8 @@ from streamduel_kafka.snapshots import SnapshotLoader
 from streamduel_kafka.source import KafkaSource
 from streamduel_kafka.topics import Topics
 from streamduel_kafka.transaction import Transactions
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 class KafkaOutlet:
@@ -36,6 +40,7 @@ class KafkaOutlet:
         source: the click log, if it is in Kafka too.
         instance: the name held for the transactional id, if the source holds none.
         failpoint: called between the steps of a commit.
+        assignments: name and id of the assignments' topic, the latter if it has one.
     """
 
     def __init__(
@@ -47,6 +52,7 @@ class KafkaOutlet:
         source: KafkaSource | None,
         instance: Instance | None,
         failpoint: Failpoint,
+        assignments: str,
     ) -> None:
         self._settings = settings
         self._snapshots = snapshots
@@ -55,11 +61,19 @@ class KafkaOutlet:
         self._source = source
         self._instance = instance
         self._failpoint = failpoint
+        self._assignments = assignments
+        self._former: dict[int, str] = {}  # where a partition's last assignments are, if elsewhere
         self._written: dict[int, Sent] = {}  # the records at NEXT_OFFSET, by partition
 
     def load(self, partition: int) -> Snapshot | None:
         """The snapshot of a partition's last commit; see `SnapshotLoader.load`."""
-        return self._loader.load(partition)
+        snapshot = self._loader.load(partition)
+        self._former.pop(partition, None)
+        former = None if snapshot is None else snapshot.assignments
+        if snapshot is None or former is None or _same(former, self._assignments):
+            return snapshot
+        self._former[partition] = former
+        return replace(snapshot, moved=True)
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         """Send outputs and snapshots in a new transaction."""
@@ -82,8 +96,21 @@ class KafkaOutlet:
                 send(topic, name.encode(), entry, partition=at)
             if self._source is not None and self._source.group_id is not None:
                 send(topic, GROUP, self._source.group_id.encode(), partition=at)
+            if commit.assignments or at not in self._former:  # a repair leaves them elsewhere
+                self._report_former(at)
+                send(topic, ASSIGNMENTS, self._assignments.encode(), partition=at)
             next_offset = str(commit.next_offset).encode()
             self._written[at] = send(topic, NEXT_OFFSET, next_offset, partition=at)
+
+    def _report_former(self, partition: int) -> None:
+        """Log that the assignments of a partition are published in another topic from now on."""
+        if (former := self._former.pop(partition, None)) is not None:
+            log.warning(
+                "assignments topic changed", partition=partition, former=former,
+                present=self._assignments,
+                advice="it gets the last assignment of every experiment; ranker services must "
+                "follow it",
+            )  # fmt: skip
 
     def finish(self, commits: Sequence[PartitionCommit]) -> None:
         """Commit the transaction, with the offsets of the partitions."""
@@ -114,6 +141,11 @@ class KafkaOutlet:
             self._instance.close()
 
 
+def _same(former: str, present: str) -> bool:
+    """Whether two topics have the same name, and the same id if both are known."""
+    return all(it == found for it, found in zip(former.split(), present.split(), strict=False))
+
+
 def open_outlet(
     sink: SinkSettings, snapshots: SnapshotSettings, source: Source, failpoint: Failpoint
 ) -> KafkaOutlet:
@@ -123,14 +155,15 @@ def open_outlet(
         ConnectorError: the cluster or a topic does not match the settings.
     """
     with Topics(sink) as topics:
-        topics.require_assignments(sink.assignments)
+        assignments = topics.require_assignments(sink.assignments)
         topics.require_dead_letters(sink.dead_letters)
         topics.require_snapshots(snapshots.topic, source.partitions)
-    log = source if isinstance(source, KafkaSource) else None
+    source_log = source if isinstance(source, KafkaSource) else None
     instance = group = None
-    if log is not None and log.instance is not None:
-        assert log.group_id is not None, "the instance is one of the group"
-        group, own = log.group_id, transactional_id(log.group_id, log.instance)
+    if source_log is not None and source_log.instance is not None:
+        assert source_log.group_id is not None, "the instance is one of the group"
+        group = source_log.group_id
+        own = transactional_id(group, source_log.instance)
     else:
         instance = Instance(None, f"{sorted(sink.bootstrap_servers)} {sink.assignments}")
         own = transactional_id(sink.assignments, instance.name)
@@ -143,5 +176,8 @@ def open_outlet(
         if instance is not None:
             instance.close()
         raise transactions.refused(error) or unreachable(sink.client_settings, error) from error
-    loader = SnapshotLoader(snapshots, transactions, log)
-    return KafkaOutlet(sink, snapshots, transactions, loader, log, instance, failpoint)
+    loader = SnapshotLoader(snapshots, transactions, source_log)
+    named = " ".join(filter(None, [sink.assignments, assignments.id]))
+    return KafkaOutlet(
+        sink, snapshots, transactions, loader, source_log, instance, failpoint, named
+    )

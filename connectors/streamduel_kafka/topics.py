@@ -144,10 +144,11 @@ class Topics:
         self.require_every_record(topic, "source.control_topic")
         return found
 
-    def require_assignments(self, topic: str) -> None:
+    def require_assignments(self, topic: str) -> Found:
         """The assignments' topic must be compacted, to keep the newest of each experiment."""
-        self._require(topic, "sink.assignments", New(-1, COMPACTED), "Write")
+        found = self._require(topic, "sink.assignments", New(-1, COMPACTED), "Write")
         self._require_compacted(topic, "the assignments in it would be deleted by age")
+        return found
 
     def require_published(self, topic: str) -> None:
         """The assignments' topic must exist, for a reader."""

@@ -243,7 +243,7 @@ class Runner:
         self._unread.pop(partition, None)
         if wanted is not None and start > wanted:
             self._unread[partition] = wanted, min(start, task.next_offset) - 1
-        task.begin(start)
+        task.begin(start, again=snapshot is not None and snapshot.moved)
         if self._restoring.get(partition) is not load:
             return  # lost meanwhile: many first decisions take long, so they poll
         del self._restoring[partition]

@@ -72,16 +72,11 @@ class PartitionTask:
         self._log, self.topic, self.partition = log, log.topic, partition
         self.window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
         self._outputs = OutputBuffer(log.topic, partition)
+        tells_ranks = config.log_format is None or config.log_format.tells_ranks
         self._context = PartitionContext(
-            partition,
-            config.dedupe.window_ms,
-            self.window,
-            Timers(),
-            self._outputs,
-            config.limits,
-            heartbeat,
-            config.log_format is None or config.log_format.tells_ranks,
-        )
+            partition, config.dedupe.window_ms, self.window, Timers(), self._outputs,
+            config.limits, heartbeat, tells_ranks,
+        )  # fmt: skip
         self.experiments: dict[str, Experiment] = {}
         self._seeds = count()
         self._router = Router(config, log, partition)
@@ -193,11 +188,15 @@ class PartitionTask:
         self.next_offset = max(offset, self.next_offset)
         self._reread_to = max(offset, self._reread_to)
 
-    def begin(self, offset: int) -> None:
+    def begin(self, offset: int, *, again: bool = False) -> None:
         """Open the click log at this offset and start every experiment that has no snapshot yet.
 
-        Each new experiment publishes its first assignment here, before any record.
+        Each new experiment publishes its first assignment here, before any record; with `again`,
+        each of the others its last one, as it is.
         """
+        for experiment in self.experiments.values() if again else ():
+            if experiment.decisions.assignment is not None:
+                self._outputs.assign(experiment.decisions.assignment)
         self.open(offset)
         for name in list(self._new):
             self.start(name)
@@ -364,12 +363,9 @@ class PartitionTask:
     def _partition_entry(self) -> PartitionEntry:
         if self._recovery is not None:
             return structs.replace(
-                self._recovery.entry,
-                next=self.next_offset,
-                log_id=self._log_id,
-                repairs=self.repairs.written,
-                control=self.controls.entry(),
-            )
+                self._recovery.entry, next=self.next_offset, log_id=self._log_id,
+                repairs=self.repairs.written, control=self.controls.entry(),
+            )  # fmt: skip
         self._log_id = self._log_id or self._log.log_id(self.partition)
         self.window.trim()
         opened = (experiment.attribution.open_since for experiment in self.experiments.values())
