@@ -33,7 +33,9 @@ class RecordLimits(NamedTuple):
         max_record_bytes: see `LimitSettings`, as for the others.
         max_ranks: entries of each list.
         max_duels_per_record: duels of a `duels` record.
-        open: where they are not noted, they are taken for those of the configuration.
+        open: where they are not noted, they are taken for those of the configuration, as for
+            `max_advance_ms`.
+        max_advance_ms: see `TimeSettings`.
     """
 
     offset: int
@@ -41,6 +43,7 @@ class RecordLimits(NamedTuple):
     max_ranks: int
     max_duels_per_record: int
     open: OpenLimits | None = None
+    max_advance_ms: int | None = None
 
     @classmethod
     def of(cls, config: Config, offset: int = 0) -> RecordLimits:
@@ -52,6 +55,7 @@ class RecordLimits(NamedTuple):
             limits.max_ranks,
             limits.max_duels_per_record,
             OpenLimits(dedupe.window_records, dedupe.window_ms, limits.max_open_bytes),
+            config.time.max_advance_ms,
         )
 
 

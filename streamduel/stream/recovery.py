@@ -239,6 +239,10 @@ class Recovery:
                 before the snapshot.
         """
         self._router.limit(limits)
+        if limits.max_advance_ms is not None:
+            self._max_advance = limits.max_advance_ms
+            if isinstance(self.clock, StreamClock):
+                self.clock.max_advance_ms = limits.max_advance_ms
         joining = [experiment for *_, experiment in self._joins if experiment is not None]
         experiments = sorted((*self._experiments.values(), *joining), key=attrgetter("name"))
         for experiment in experiments:
@@ -292,8 +296,8 @@ class Recovery:
             clock: the clock of the snapshot, which holds from now on.
 
         Returns:
-            The clock, if the records have led to another state of it: the configuration has
-            changed, or the snapshot is of format 6.
+            The clock, if the records have led to another state of it: the snapshot does not tell
+            how they were folded, or records or a policy are gone.
         """
         self.reach(self.entry.next)
         reset = None

@@ -60,8 +60,8 @@ class PartitionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         control: of control records; None if all came in the click log.
         clock: the state of the clock of stream time; None in format 6.
         window_clock: its state at `window`; None where format 6 was folded.
-        resets: where stream time was set since `window`, by a repair or a change of the
-            configuration.
+        resets: where stream time was set since `window`: by a repair, or by a restart whose
+            re-read records led to another one.
         evicted: the last offset since `open_since` that was evicted; left out if none was.
         limits: of the records since `window`; left out by releases that did not note them.
     """

@@ -78,6 +78,7 @@ class StreamClock:
         state: a former `state()`; None for a new partition.
 
     Attributes:
+        max_advance_ms: the argument; a changed one holds for the timestamps from then on.
         now: stream time.
         recent: the last timestamps.
         newest_ahead: timestamp and offset of the newest record that was beyond the limit since the
@@ -95,15 +96,15 @@ class StreamClock:
     __slots__ = (
         "_ahead",
         "_limit",
-        "_max_advance",
         "_passed_over",
+        "max_advance_ms",
         "newest_ahead",
         "now",
         "recent",
     )
 
     def __init__(self, max_advance_ms: int, state: ClockState | None = None) -> None:
-        self._max_advance = max_advance_ms
+        self.max_advance_ms = max_advance_ms
         self.recent: deque[int] = deque(maxlen=RECENT)
         self.newest_ahead: tuple[int, int] | None = None
         self.now = 0
@@ -197,13 +198,13 @@ class StreamClock:
         """The limit, by the recent timestamps in order."""
         middle = ordered[_MIDDLE]
         spread = min(middle - ordered[_LOW], ordered[_HIGH] - middle)
-        return min(middle + _REACH * spread + self._max_advance, MAX_TIME)
+        return min(middle + _REACH * spread + self.max_advance_ms, MAX_TIME)
 
     def set(self, now: int) -> None:
         """Set stream time, as if all recent timestamps agreed with it."""
         self._passed_over = self.outliers
         self._ahead.clear()
-        self.now, self._limit = now, min(now + self._max_advance, MAX_TIME)
+        self.now, self._limit = now, min(now + self.max_advance_ms, MAX_TIME)
         self.recent.extend([now] * RECENT)
 
     def state(self) -> ClockState:

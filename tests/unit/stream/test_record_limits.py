@@ -187,12 +187,15 @@ def test_a_window_that_is_over_stays_so_after_a_raised_window_records() -> None:
     assert closed(after).duels() == 20 + 40
 
 
-def test_a_snapshot_that_does_not_note_the_bounds_takes_those_of_the_configuration() -> None:
+@pytest.mark.parametrize("unknown", [{"open": None}, {"max_advance_ms": None}])
+def test_a_snapshot_that_does_not_note_the_bounds_takes_those_of_the_configuration(
+    unknown: dict[str, Any],
+) -> None:
     before = Partition(made_of())
     before.fold(*map(shown, range(20)))
     entry = snapshot_reading.read(before.entries, 0).partition
     assert isinstance(entry.limits, list)
-    unnoted = [limits._replace(open=None) for limits in entry.limits]
+    unnoted = [limits._replace(**unknown) for limits in entry.limits]
     before.entries |= Entries(before.entries).take(structs.replace(entry, limits=unnoted))
     after = continued(before, made_of())
     after.fold(*map(clicked, range(20)))

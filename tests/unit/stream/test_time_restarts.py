@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from streamduel.config import Config
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
-from tests.unit.stream.folding import config
+from tests.unit.stream.folding import DUEL, config, text
 from tests.unit.stream.restarts import LOG, Output, check_saved, run
+from tests.unit.stream.test_attribution import START, click, impression
 from tests.unit.stream.test_attribution_definition import among_others, noise
 
 ADVANCE = 2_000
@@ -156,7 +158,6 @@ def test_stream_time_that_was_set_survives_restarts(data: st.DataObject, kind: s
 
 @pytest.mark.parametrize("change", ["max_advance", "removed experiment"])
 def test_restarts_after_a_change_of_the_configuration_are_exact(change: str) -> None:
-    """The click log is re-read with the new configuration, from before the change as well."""
     rng = random.Random(7)
     log = log_of("chaos", rng, 41)
     before = made_of(dedupe={"window_records": 10**6, "window_ms": 10**10})
@@ -185,3 +186,107 @@ def continued(
         task.fold(log[start:end])
         output.take(task.take_commit())
     return output
+
+
+@pytest.mark.parametrize("first", ["impression", "click"])
+@pytest.mark.parametrize(
+    ("before", "after", "gap", "outlier"),
+    [(300_000, 60_000, 200_000, 0), (60_000, 300_000, 0, 200_000)],
+    ids=["lowered", "raised"],
+)
+def test_what_is_open_survives_another_max_advance(
+    before: int, after: int, gap: int, outlier: int, first: str
+) -> None:
+    """Stream time has followed a gap that it would not follow now, or the other way round."""
+    duels = [text(DUEL, id=f"d-{number}") for number in range(60)]
+    pairs = {
+        "impression": [impression(number) for number in range(8)],
+        "click": [click(number, number) for number in range(8)],
+    }
+    values = [*duels, *pairs.pop(first), text(DUEL, id="outlier")]
+    gaps = [0] * 60 + [gap] * 8 + [gap + outlier]
+    log = [
+        Record(at, value, START + 100 * at + gaps[at], b"search") for at, value in enumerate(values)
+    ]
+    former, present = (
+        config(search={"join_window_ms": 60_000}, time={"max_advance_ms": advance})
+        for advance in (before, after)
+    )
+    entries = run(former, log, [], set()).entries
+    task = PartitionTask(present, LOG, 0, entries)
+    task.begin(task.resume_offset or 0)
+    (others,) = pairs.values()
+    now = START + 100 * len(log) + gap
+    task.fold(log + [Record(at, it, now, b"search") for at, it in enumerate(others, len(log))])
+    found = task.experiments["search"]
+    assert found.open == {"impressions": 8, "clicks": 0}
+    assert (found.tallies["late"], found.tallies["accepted"]) == (0, 61 + 16)
+
+
+def undisturbed(made: Config, log: list[Record], advances: dict[int, int]) -> Output:
+    """Fold a click log in one run; `max_advance_ms` changes before some of its records."""
+    output = Output()
+    task = PartitionTask(made, LOG, 0)
+    task.begin(0)
+    for begin, end in pairwise([*advances, len(log)]):
+        task.clock.max_advance_ms = advances[begin]
+        task.fold(log[begin:end])
+    output.take(task.take_commit())
+    return output
+
+
+def reconfigured(
+    made: Config, log: list[Record], advances: dict[int, int], kills: dict[int, int]
+) -> Output:
+    """Fold a click log, restarting at each change of `max_advance_ms` and at each kill.
+
+    Args:
+        made: the configuration.
+        log: the click log.
+        advances: the changes, by the first record after them.
+        kills: how many records a restart re-reads until it is killed again, by the first record
+            after both.
+    """
+    output, at = Output(), 0
+    for begin, end in pairwise(sorted({*advances, *kills, len(log)})):
+        at = begin if begin in advances else at
+        time = made.time.model_copy(update={"max_advance_ms": advances[at]})
+        setting = made.model_copy(update={"time": time})
+        for reread in ([kills[begin]] if begin in kills else []) + [len(log)]:
+            task = PartitionTask(setting, LOG, 0, dict(output.entries) or None)
+            resume = task.resume_offset or 0
+            task.begin(resume)
+            task.fold([it for it in log[:begin] if it.offset >= resume][:reread])
+            output.take(task.take_commit())
+        task.fold(log[begin:end])
+        output.take(task.take_commit())
+        check_saved(task, output)
+    return output
+
+
+def without_limits(output: Output) -> Output:
+    """Only restarts note from which record on they held."""
+    entry = json.loads(output.entries["partition"])
+    assert entry["resets"] == []
+    del entry["limits"], entry["checksum"]
+    output.entries["partition"] = json.dumps(entry).encode()
+    return output
+
+
+@pytest.mark.parametrize("kind", ["gaps", "outliers", "creeping", "chaos"])
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_another_max_advance_holds_for_the_records_after_the_restart(
+    data: st.DataObject, kind: str
+) -> None:
+    rng = random.Random(data.draw(st.integers(0, 10**6)))
+    log = log_of(kind, rng, data.draw(st.sampled_from([1, 41])))
+    most = data.draw(st.sampled_from([60, 10**6]))
+    dedupe_ms = data.draw(st.sampled_from([WINDOW, 10**7]))
+    made = made_of(dedupe={"window_records": most, "window_ms": dedupe_ms})
+    places, values = st.integers(1, len(log) - 1), st.sampled_from([10, ADVANCE, 10**6])
+    changes = [0, *sorted(data.draw(st.sets(places, min_size=1, max_size=4)))]
+    advances = {at: data.draw(values) for at in changes}
+    kills = data.draw(st.dictionaries(places, st.integers(0, 300), max_size=6))
+    found = reconfigured(made, log, advances, kills)
+    assert without_limits(found) == without_limits(undisturbed(made, log, advances))
