@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.exports import ROWS, Row, json_lines, only
+from streamduel.analysis import crediting
+from tests.unit.analysis.exports import ROWS, Row, json_lines, lists, only
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,10 @@ def test_a_weighted_action_of_no_click_is_told(
     assert told.sentence == (
         f"Of the actions of --weight, no click has {', '.join(map(repr, missing))}; {there}."
     )
+
+
+def test_patterns_are_credited_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = json_lines(tmp_path / "log.jsonl", lists(300))
+    whole = only(path)
+    monkeypatch.setattr(crediting, "CREDITED_AT_ONCE", 3)
+    assert only(path) == whole

@@ -76,6 +76,18 @@ def test_no_arm_is_better_by_a_difference_that_matters(tmp_path: Path, confidenc
     )
 
 
+def test_a_sure_champion_needs_no_more_evidence(tmp_path: Path) -> None:
+    lines = shown(tmp_path, {"ab": 700}).splitlines()
+    assert lines[0] == "search: champion a, confidence at least 99.9 %"
+    assert "1 accepted" in lines  # outcomes without records are left out
+
+
+def test_a_stop_at_less_than_95_percent_has_a_champion(tmp_path: Path) -> None:
+    assert answer(tmp_path, {"ab": 545}, stop={"confidence": 0.8}) == (
+        "search: champion a, confidence at least 88.7 %, 78.0 % of the evidence for 95 %"
+    )
+
+
 @pytest.mark.parametrize(
     ("won", "sure", "says_so"), [(540, False, False), (558, True, True), (580, True, False)]
 )

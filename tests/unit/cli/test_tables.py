@@ -90,7 +90,9 @@ def test_dead_letters_of_no_experiment_are_counted(named: int, rest: str) -> Non
     console = Console(file=io.StringIO(), width=200, _environ={})
     _print_dead_letters(console, report)
     assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue().splitlines()[0] == f"dead letters: 1,203{rest}"
+    lines = console.file.getvalue().splitlines()
+    assert lines[0] == f"dead letters: 1,203{rest}"
+    assert ["│", "invalid_record", "│", "1,200", "│"] in [line.split() for line in lines]
 
 
 @pytest.mark.parametrize(

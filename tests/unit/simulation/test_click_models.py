@@ -47,6 +47,14 @@ def test_every_set_of_clicks_is_as_frequent_as_the_model_says(name: str) -> None
         assert abs(counts.get(clicked, 0) / USERS - p) <= 4.5 * (p * (1 - p) / USERS) ** 0.5
 
 
+def test_the_models_are_the_published_ones() -> None:
+    assert {name: (model.click, model.stop) for name, model in CLICK_MODELS.items()} == {
+        "perfect": ((0.0, 0.2, 0.4, 0.8, 1.0), (0.0, 0.0, 0.0, 0.0, 0.0)),
+        "navigational": ((0.05, 0.3, 0.5, 0.7, 0.95), (0.2, 0.3, 0.5, 0.7, 0.9)),
+        "informational": ((0.4, 0.6, 0.7, 0.8, 0.9), (0.1, 0.2, 0.3, 0.4, 0.5)),
+    }
+
+
 def test_the_perfect_user_never_stops_and_never_clicks_on_what_is_irrelevant() -> None:
     model, generator = click_model("perfect"), Generator(1)
     for _ in range(200):

@@ -14,7 +14,7 @@ from streamduel.preference.regret import KINDS, regrets
 from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.matrices import ARXIV, cyclic
-from streamduel.simulation.measurement import measure
+from streamduel.simulation.measurement import _environment, _run, measure
 from streamduel.simulation.run import SteppedRun
 from streamduel.simulation.seeds import arrangement, run_seeds
 from streamduel.simulation.settings import Settings
@@ -77,6 +77,22 @@ def test_compiled_or_not_is_the_same() -> None:
     assert runs[0].right == runs[1].right
 
 
+@pytest.mark.parametrize(
+    ("changes", "stepped"),
+    [
+        ({}, False),
+        ({"compiled": False}, True),
+        ({"runs": 4}, True),
+        ({"changes": {5: ARXIV}}, True),
+    ],
+)
+def test_many_duels_are_compiled(changes: dict[str, Any], stepped: bool) -> None:
+    asked, seeds = settings(**{"horizon": 40_000, "runs": 5, **changes}), run_seeds(7, 0, "rucb")
+    environment = _environment(asked, arrangement(7, 0, 6), seeds)
+    run = _run(asked, policies.create("rucb", 6, seed=seeds.policy), environment, seeds)
+    assert isinstance(run, SteppedRun) is stepped
+
+
 def test_without_a_condorcet_winner_any_copeland_winner_is_right() -> None:
     asked = settings(preferences=cyclic(5, 0.3), regret="copeland", horizon=50)
     run = measure(asked, asked.specs[0], 0)
@@ -90,9 +106,11 @@ def test_a_delay_changes_the_run() -> None:
     assert results[0] != results[1]
 
 
-def test_a_slate_without_delay_is_possible() -> None:
-    asked = settings(slate=10)
-    assert len(measure(asked, asked.specs[0], 0).regret) == len(asked.checkpoints)
+def test_a_slate_without_delay_changes_the_run() -> None:
+    one, ten = settings(), settings(slate=10)
+    results = [measure(each, each.specs[0], 0).regret for each in (one, ten)]
+    assert len(results[1]) == len(ten.checkpoints)
+    assert results[0] != results[1]
 
 
 def test_a_policy_that_needs_a_horizon_gets_that_of_the_simulation() -> None:

@@ -44,6 +44,14 @@ def test_figures_are_those_of_the_runs() -> None:
     assert result.champion_accuracy[-1] == statistics.mean(run.right[-1] for run in runs)
 
 
+def test_seconds_are_the_mean_of_the_runs() -> None:
+    asked = settings(runs=2)
+    results, n = Results(asked), len(asked.checkpoints)
+    for run, seconds in enumerate((1.0, 3.0)):
+        results.add(RunResult("rucb", asked.specs[0].params, run, [0.0] * n, [True] * n, seconds))
+    assert results.policies()[0].seconds_per_run == 2.0
+
+
 def test_a_single_run_has_no_error() -> None:
     result = simulate(settings(runs=1)).policies()[0]
     assert set(result.std_error) == {0.0}
