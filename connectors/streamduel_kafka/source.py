@@ -307,12 +307,6 @@ class KafkaSource:
             if position > bounds.end:
                 raise truncated(at, position, bounds.end)
             if position < bounds.begin:
-                log.error(
-                    "records missed", topic=at.topic, partition=at.partition,
-                    first=position, last=bounds.begin - 1,
-                    advice="the topic no longer holds them, and they were never folded; its "
-                    "retention is shorter than the lag",
-                )  # fmt: skip
                 self._missed[at.partition] = bounds.begin
                 self._consumer.seek(at, bounds.begin)
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from streamduel.config import Config
-from streamduel.connector import Archive, ControlledSource, LogRecord, Source
+from streamduel.connector import Archive, ControlledSource, LogRecord, Poll, Source
 from streamduel.errors import ConnectorError, SnapshotError
 from streamduel.stream import continuity, saved_state, snapshot, snapshot_reading
 from streamduel.stream.experiment import Experiment
@@ -128,6 +128,7 @@ def replay(
         poll = log.poll(RESTORE_POLL)
         for partition in poll.gained:
             _seek(config, log, partition, audits)
+        _check_missed(log, poll, unfinished, audits)
         for partition, records in poll.records.items():
             if partition in audits:
                 audits[partition].fold(records)
@@ -240,11 +241,23 @@ def _seek(config: Config, log: Source, partition: int, audits: Mapping[int, _Aud
     if partition not in audits:
         return
     if start > (wanted or 0):
-        raise SnapshotError(
-            f"the click log '{log.topic}' no longer has the records {wanted or 0} to {start - 1} "
-            f"of partition {partition}; a replay needs all records."
-        )
+        raise _deleted(log, partition, wanted or 0, start)
     audits[partition].task.open(start)
+
+
+def _check_missed(
+    log: Source, poll: Poll, unfinished: set[int], audits: Mapping[int, _Audit]
+) -> None:
+    for partition, begin in poll.missed.items():
+        if partition in unfinished:
+            raise _deleted(log, partition, audits[partition].task.next_offset, begin)
+
+
+def _deleted(log: Source, partition: int, first: int, begin: int) -> SnapshotError:
+    return SnapshotError(
+        f"the click log '{log.topic}' no longer has the records {first} to {begin - 1} of "
+        f"partition {partition}; a replay needs all records."
+    )
 
 
 def _cut_off(log: Source, partition: int, audit: _Audit) -> str | None:

@@ -129,8 +129,9 @@ class Runner:
         poll = self._source.poll(self._timeout())
         self._polled(poll)
         for partition, offset in poll.missed.items():
-            if partition in self.tasks:
-                self.tasks[partition].miss(offset)
+            if (task := self.tasks.get(partition)) is not None:
+                self._note_missed(task, task.cut_off_at, offset)
+                task.miss(offset)
         self._fold(poll.records)
         # Only now: they are not for a partition that is lost and gained while another one begins.
         self._restore()
@@ -233,16 +234,9 @@ class Runner:
                 source.seek_control(partition, controls.next, controls.takes_marker)
             )
         start = self._source.seek(partition, wanted)
-        if wanted is not None and start > task.next_offset:
-            log.error(
-                "records missed", topic=self._log.topic, partition=partition,
-                first=task.next_offset, last=start - 1,
-                advice="the click log deleted them before they were folded; set its retention "
-                "longer than the service may be down",
-            )  # fmt: skip
         self._unread.pop(partition, None)
-        if wanted is not None and start > wanted:
-            self._unread[partition] = wanted, min(start, task.next_offset) - 1
+        if wanted is not None:
+            self._note_missed(task, wanted, start)
         task.begin(start, again=snapshot is not None and snapshot.moved)
         if self._restoring.get(partition) is not load:
             return  # lost meanwhile: many first decisions take long, so they poll
@@ -281,6 +275,25 @@ class Runner:
                 advice="they run on as recorded; `streamduel control apply CONFIG` shows the "
                 "differences and applies the configuration",
             )  # fmt: skip
+
+    def _note_missed(self, task: PartitionTask, reread_to: int | None, begin: int) -> None:
+        """Log which records were never folded, and note which a restart cannot read again.
+
+        Args:
+            task: the partition's, which is behind.
+            reread_to: how far it has re-read the click log; None if it has re-read all of it.
+            begin: the first offset that the click log has left.
+        """
+        if begin > task.next_offset:
+            log.error(
+                "records missed", topic=self._log.topic, partition=task.partition,
+                first=task.next_offset, last=begin - 1,
+                advice="the click log deleted them before they were folded; set its retention "
+                "longer than the service may be down or lag behind",
+            )  # fmt: skip
+        if reread_to is not None and begin > reread_to:
+            first, _ = self._unread.get(task.partition, (reread_to, None))
+            self._unread[task.partition] = first, min(begin, task.next_offset) - 1
 
     def _report_unread(self, task: PartitionTask) -> None:
         """Log that the click log has deleted records of the dedupe window."""

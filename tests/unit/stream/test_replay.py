@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streamduel.connector import Message
+from streamduel.errors import SnapshotError
 from streamduel.stream.replay import Verdict, replay
 from streamduel.testing import Broker, MemoryOutlet
-from tests.unit.stream.test_runner import CONFIG, undisturbed
+from tests.unit.stream.test_runner import CONFIG, Deleted, undisturbed
 
 
 class Compacted(MemoryOutlet):
@@ -51,3 +54,10 @@ def test_records_of_other_programs_are_ignored() -> None:
     for value in foreign:
         broker.assignments.append(Message(b"foreign", value))
     assert audit(broker).difference is None
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "while"])
+def test_deleted_records_are_no_difference(late: bool) -> None:
+    broker = undisturbed()
+    with pytest.raises(SnapshotError, match=r"'clicks' no longer has the records 0 to 7 of part"):
+        replay(CONFIG, Deleted(broker, 8, late=late), Compacted(broker))

@@ -120,6 +120,44 @@ def test_a_restart_without_all_of_the_dedupe_window(
     assert [(line["first"], line["last"]) for line in found] == [(0, begin - 1)] * incomplete
 
 
+class Deleted(MemorySource):
+    """The click log loses the records before an offset: before `seek`, or just after it."""
+
+    def __init__(self, broker: Broker, begin: int, *, late: bool) -> None:
+        super().__init__(broker)
+        self._begin, self._late = begin, late
+
+    def seek(self, partition: int, offset: int | None) -> int:
+        return super().seek(partition, offset if self._late else max(self._begin, offset or 0))
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        if not hold and self._position is not None and self._position < self._begin:
+            self._position = self._begin
+            return Poll(missed={0: self._begin})
+        return super().poll(timeout, hold=hold)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "while"])
+@pytest.mark.parametrize(
+    ("begin", "found"),
+    [
+        (400, {"dedupe window incomplete": (0, 399)}),
+        (405, {"dedupe window incomplete": (0, 399), "records missed": (400, 404)}),
+    ],
+)
+def test_records_that_are_deleted_before_or_while_a_restart_reads_again(
+    begin: int, found: dict[str, tuple[int, int]], late: bool, logged: list[EventDict]
+) -> None:
+    """Only those behind the snapshot were never folded."""
+    former, later = Broker(LOG[:400]), Broker(LOG[:410])
+    run(CONFIG, former)
+    later.snapshots.update(former.snapshots)
+    clock = count()
+    runner = Runner(CONFIG, Deleted(later, begin, late=late), later.outlet(), lambda: next(clock))
+    runner.run(lambda: False, until_end=True)
+    assert {line["event"]: (line["first"], line["last"]) for line in logged} == found
+
+
 def test_the_first_assignment_is_published_before_any_record() -> None:
     broker = Broker([])
     run(CONFIG, broker)
