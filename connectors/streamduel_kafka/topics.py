@@ -180,9 +180,10 @@ class Topics:
         if partitions not in (None, found):
             raise ConnectorError(
                 f"snapshots.topic '{topic}' has {counted(found, 'partition')}, but source.topic "
-                f"has {partitions}; it must have as many. If source.topic had {found} before, "
-                f"'streamduel repair repartition' moves the experiments with their state; else "
-                f"take another topic for the snapshots."
+                f"has {partitions}; it must have as many. Copy the configuration, with a new "
+                f"source.group and a new snapshots.topic: 'streamduel repair repartition COPY "
+                f"--from CONFIG' moves the experiments there with their state, and 'streamduel "
+                f"run COPY' alone begins without it."
             )
         self._require_compacted(topic, "the snapshots in it would be deleted by age")
         return found

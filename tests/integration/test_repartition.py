@@ -78,6 +78,32 @@ def test_a_repartitioning_warns_of_what_is_not_folded(configure: Configure, topi
     assert "Warning: whether all former records are folded is unknown" in repaired(*arguments)
 
 
+def test_snapshots_with_more_partitions_than_the_click_log_are_moved(
+    configure: Configure, topics: Topics
+) -> None:
+    snapshots = topics(4, compacted=True)
+    run = changed(configure("run"), "run.yaml", lambda it: it["snapshots"].update(topic=snapshots))
+    produce(run, 0, 300)
+    fold(run)
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        admin.create_partitions({snapshots: 5})
+    done = streamduel("run", run.config, "--until-end")
+    assert done.returncode == 1
+    assert "repair repartition COPY --from CONFIG' moves the experiments" in done.stderr
+
+    def move(document: dict[str, Any]) -> None:
+        document["source"]["group"] = f"moved-{run.group}"
+        document["snapshots"]["topic"] = topics(4, compacted=True)
+
+    moved = changed(run, "moved.yaml", move)
+    repaired("repartition", moved.config, "--from", run.config)
+    produce(run, 300, 340)
+    fold(moved)
+    undisturbed = configure("undisturbed")
+    fold(undisturbed)
+    assert duels(moved) == duels(undisturbed)
+
+
 @pytest.mark.parametrize("control_topic", [None, "control"])
 def test_a_repartitioning_to_an_absent_topic_is_refused(
     configure: Configure, control_topic: str | None

@@ -85,9 +85,16 @@ def test_a_click_log_for_replay_is_not_created(bed: Bed) -> None:
         connector.open_log(bed.source_settings(), SourceOptions())
 
 
-def test_snapshots_need_as_many_partitions_as_the_click_log(bed: Bed, topics: Topics) -> None:
-    bed.snapshots = topics(3, compacted=True)
-    with pytest.raises(ConnectorError, match=r"has 3 partitions, but source\.topic has 4"):
+@pytest.mark.parametrize("partitions", [3, 5])
+def test_snapshots_need_as_many_partitions_as_the_click_log(
+    bed: Bed, topics: Topics, partitions: int
+) -> None:
+    bed.snapshots = topics(partitions, compacted=True)
+    with pytest.raises(
+        ConnectorError,
+        match=rf"has {partitions} partitions, but source\.topic has 4; .* a new source\.group and "
+        r"a new snapshots\.topic: 'streamduel repair repartition COPY --from CONFIG' moves",
+    ):
         bed.outlet(bed.source())
 
 
