@@ -34,7 +34,7 @@ MAX_PAUSE_SECONDS = 1.0
 
 SILENT_SECONDS = 2.0
 """Transaction markers take milliseconds: what takes longer should be seen by who waits for a
-start."""
+start, and needs no longer wait where no transaction is the cause."""
 
 HANGING = (
     "a killed broker may have left a transaction hanging: find it with 'kafka-transactions.sh "
@@ -45,6 +45,10 @@ HANGING = (
 
 class _Pending(Exception):  # noqa: N818 - no error: the snapshot may become readable
     """Why the snapshot of the last commit cannot be read yet."""
+
+
+class _Reset(_Pending):
+    """An offset that no commit of this release has written: set by hand, or just now by 0.1.0."""
 
 
 class SnapshotLoader:
@@ -99,7 +103,8 @@ class SnapshotLoader:
                 deadline = warn_at = None  # the broker needs the whole time again when it is back
             except _Pending as why:
                 now = time.monotonic()
-                deadline = deadline or now + self._patience()
+                patience = SILENT_SECONDS if isinstance(why, _Reset) else self._patience()
+                deadline = deadline or now + patience
                 warn_at = warn_at or now + SILENT_SECONDS
                 if now > deadline:
                     raise SnapshotError(str(why)) from None
@@ -229,11 +234,10 @@ class SnapshotLoader:
                     "another group writes to snapshots.topic",
                 )  # fmt: skip
                 return
-            raise _Pending(
+            raise _Reset(
                 f"the snapshot of partition {partition} goes to offset {continues}, but "
-                f"group '{group}' has committed {committed.offset}; {HANGING} If there is "
-                f"none, the offsets were reset by hand: set this one to {continues}, "
-                "where the snapshot continues."
+                f"group '{group}' has committed {committed.offset}; the offsets were reset by "
+                f"hand: set this one to {continues}, where the snapshot continues."
             )
 
     def close(self) -> None:
