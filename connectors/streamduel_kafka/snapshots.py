@@ -20,7 +20,7 @@ from streamduel_kafka.connecting import connect, is_fatal, reason
 from streamduel_kafka.group import group_admin
 from streamduel_kafka.settings import SnapshotSettings
 from streamduel_kafka.source import KafkaSource
-from streamduel_kafka.transaction import Transactions
+from streamduel_kafka.transaction import Transactions, absent
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -99,7 +99,7 @@ class SnapshotLoader:
             except (errors.KafkaError, OSError) as error:
                 if is_fatal(error):
                     raise self._unreadable(partition, error) from error
-                log.warning("snapshot not read yet", partition=partition, error=reason(error))
+                log.warning("snapshot not read yet", partition=partition, error=self._why(error))
                 deadline = warn_at = None  # the broker needs the whole time again when it is back
             except _Pending as why:
                 now = time.monotonic()
@@ -133,6 +133,10 @@ class SnapshotLoader:
         return refused or ConnectorError(
             f"the snapshot of partition {partition} cannot be read: {reason(error)}."
         )
+
+    def _why(self, error: BaseException) -> str:
+        gone = absent(self._settings.client_settings, [self._settings.topic])
+        return f"snapshots.topic '{gone}' does not exist" if gone else reason(error)
 
     def _patience(self) -> float:
         return self._transactions.timeout_ms / 1000 + BROKER_SECONDS

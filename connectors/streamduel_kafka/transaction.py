@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka import TopicPartition, errors
@@ -225,6 +225,9 @@ class Transactions:
             return refused
         if is_fatal(cause):
             return ConnectorError(f"Kafka does not take {what}: {reason(cause)}.")
+        if isinstance(cause, (errors.KafkaTimeoutError, errors.UnknownTopicOrPartitionError)):
+            gone = absent(self._settings, sorted({topic for _, topic, _ in self._sent}))
+            unwritten = f" (topic '{gone}' does not exist)" if gone else unwritten
         return Fenced(f"Kafka did not take {what}: {reason(cause)}{unwritten}")
 
     def _forbidden(self) -> str:
@@ -276,3 +279,17 @@ class Transactions:
 
 def _record(topic: str, size: int) -> str:
     return f"a record of {size} bytes for '{topic}'"
+
+
+def absent(settings: Mapping[str, Any], topics: Sequence[str]) -> str | None:
+    """The first of some topics that does not exist; None if all do, or if no broker answers.
+
+    Clients wait for the leader of a topic that was deleted as for one that is being elected.
+    """
+    with contextlib.suppress(errors.KafkaError, OSError):
+        admin = connect(AdminOptions(), settings, ABORT_SECONDS)
+        try:
+            return next((topic for topic in topics if admin.find(topic) is None), None)
+        finally:
+            admin.close()
+    return None

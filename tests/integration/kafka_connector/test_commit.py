@@ -4,11 +4,13 @@ import gc
 import struct
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, errors
+from structlog.typing import EventDict
 
 from streamduel.connector import Message, PartitionCommit, no_failpoint
 from streamduel.errors import ConnectorError, Fenced
@@ -209,6 +211,33 @@ def test_a_topic_deleted_before_the_commit(bed: Bed, monkeypatch: pytest.MonkeyP
             commit(outlet, work(0, 0))
         assert admin.describe_topics([bed.dead_letters])[0]["error_code"] != 0  # not auto-created
     assert bed.visible(bed.assignments) == []
+
+
+@pytest.mark.parametrize("which", ["assignments", "snapshots"])
+def test_the_error_names_a_topic_that_was_deleted(
+    bed: Bed, which: str, monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
+) -> None:
+    source = bed.source(max_poll_interval_ms=60_000)
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    topic = getattr(bed, which)
+    commit(outlet, work(0, 0))
+    monkeypatch.setattr(transaction, "COMMIT_SECONDS", 2.0)
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        admin.delete_topics([topic])
+    with pytest.raises(Fenced, match=f"topic '{topic}' does not exist"):
+        commit(outlet, work(0, 0))
+    if which == "snapshots":
+        with ThreadPoolExecutor(1) as pool:
+            load = pool.submit(outlet.load, 0)
+            absent = {"event": "snapshot not read yet", "error": f"snapshots.topic '{topic}' does"}
+            eventually(lambda: any(
+                line["event"] == absent["event"] and line["error"].startswith(absent["error"])
+                for line in logged
+            ))  # fmt: skip
+            outlet.close()
+            with pytest.raises(ConnectorError, match="shutting down"):
+                load.result(PATIENCE)
 
 
 def test_the_error_names_the_record_that_was_too_large(bed: Bed, topics: Topics) -> None:
