@@ -167,27 +167,28 @@ def _print(made: Plan) -> None:
 
 def _table(made: Plan) -> Table:
     """A row for each way to find the champion."""
-    asked = made.question
     rows = []
     for duration in made.durations:
-        counts = [made.impressions(duration, share) for share in (0.5, 0.9)]
-        most = duration.horizon * asked.impressions_per_duel
+        counts = [_count(made, duration, share) for share in (0.5, 0.9)]
         rows.append(
             [
                 f"interleaving by {duration.name}",
-                *(f"{count:,}" if count is not None else f"> {most:,.0f}" for count in counts),
-                *(
-                    days(made.days(count)) if count is not None else f"> {days(made.days(most))}"
-                    for count in counts
-                ),
+                *(f"{more}{count:,}" for more, count in counts),
+                *(f"{more}{days(made.days(count))}" for more, count in counts),
                 f"{duration.wrong} of {len(duration.endings)}",
             ]
         )
     test = made.ab_test.impressions
     fixed = [f"{test:,}"] * 2 + [days(made.days(test))] * 2
-    at_best = "" if asked.shared else ", at best"
+    at_best = "" if made.question.shared else ", at best"
     rows.append([f"A/B test{at_best}", *fixed, ""])
     return table_of_numbers(["method", "impressions", "in 90 %", "days", "in 90 %", "wrong"], rows)
+
+
+def _count(made: Plan, duration: Duration, share: float) -> tuple[str, int]:
+    """Impressions, and a sign before them if it takes longer than was simulated."""
+    count = made.impressions(duration, share)
+    return ("> ", made.least_impressions(duration, share)) if count is None else ("", count)
 
 
 def days(number: float) -> str:

@@ -138,16 +138,24 @@ class Question:
 
     @property
     def impressions_per_duel(self) -> float:
-        """How many impressions it takes, on average, to make a duel."""
+        """How many impressions it takes, on average, to make a duel of two arms."""
         return 1.0 if self.no_click == "tie" else 1 / self.click_share
 
 
 class Ending(NamedTuple):
-    """How a run ended: its verdict, None for none; the number of duels; and if it was wrong."""
+    """How a run ended.
+
+    Attributes:
+        verdict: None for none.
+        duels: until then, those of an arm with itself included.
+        wrong: whether the verdict is.
+        alone: how many of the duels were of an arm with itself.
+    """
 
     verdict: Verdict | None
     duels: int
     wrong: bool
+    alone: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,7 +186,16 @@ class Duration:
 
     def duels(self, share: float) -> int | None:
         """Duels after which this share of the runs had an answer; None if fewer ever had one."""
-        times = sorted(ending.duels for ending in self.endings if ending.verdict)
+        return self.quantile(share, lambda ending: ending.duels)
+
+    def quantile(self, share: float, time: Callable[[Ending], int]) -> int | None:
+        """The time at which this share of the runs had an answer; None if fewer ever had one.
+
+        Args:
+            share: of the runs, above 0.
+            time: of an ending.
+        """
+        times = sorted(time(ending) for ending in self.endings if ending.verdict)
         place = math.ceil(share * len(self.endings)) - 1
         return times[place] if place < len(times) else None
 
@@ -196,9 +213,18 @@ class Plan:
         return impressions / self.question.impressions_per_day
 
     def impressions(self, duration: Duration, share: float) -> int | None:
-        """Impressions after which this share of the runs had an answer."""
-        duels = duration.duels(share)
-        return None if duels is None else math.ceil(duels * self.question.impressions_per_duel)
+        """Impressions after which this share of the runs had an answer; None if fewer ever had."""
+        return duration.quantile(share, self.impressions_of)
+
+    def least_impressions(self, duration: Duration, share: float) -> int:
+        """As `impressions`, but each run without an answer has one at its end: a lower bound."""
+        times = sorted(map(self.impressions_of, duration.endings))
+        return times[math.ceil(share * len(times)) - 1]
+
+    def impressions_of(self, ending: Ending) -> int:
+        """Impressions of a run: one of an arm alone is a duel whether it is clicked or not."""
+        fought = ending.duels - ending.alone
+        return math.ceil(fought * self.question.impressions_per_duel) + ending.alone
 
 
 def make_plan(
@@ -293,9 +319,9 @@ def _ending(
                 wrong = exceeds(question.preferences, champion, judge.margin)
             else:
                 wrong = verdict == "none" or champion != 0
-            return Ending(verdict, t, wrong)
+            return Ending(verdict, t, wrong, int(run.plays.trace()))
         if t == horizon:
-            return Ending(None, t, wrong=False)
+            return Ending(None, t, wrong=False, alone=int(run.plays.trace()))
         t = min(horizon, t + max(1, t // _CHECK_AGAIN))
 
 

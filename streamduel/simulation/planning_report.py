@@ -61,9 +61,8 @@ def _listed(plan: Plan, duration: Duration) -> dict[str, Any]:
 
 def _steps(plan: Plan, duration: Duration) -> tuple[list[float], list[float]]:
     """Days, and the share of the runs that had an answer by then; up to the last run's end."""
-    endings = sorted(duration.endings, key=lambda ending: ending.duels)
-    per_duel = plan.question.impressions_per_duel
-    days = [plan.days(ending.duels * per_duel) for ending in endings]
+    endings = sorted(duration.endings, key=plan.impressions_of)
+    days = [plan.days(plan.impressions_of(ending)) for ending in endings]
     answers = np.cumsum([ending.verdict is not None for ending in endings]) / len(endings)
     return [days[0], *days], [0.0, *answers.tolist()]
 

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from streamduel import policies
 from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.policies import DEFAULT
 from streamduel.preference.evidence import confidence
 from streamduel.simulation.ab_test import ab_test
+from streamduel.simulation.certainty import Judge
+from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.planning import (
     A_DAY,
     LEAST,
@@ -24,6 +27,7 @@ from streamduel.simulation.planning import (
     make_plan,
 )
 from streamduel.simulation.planning_report import draw_plan, report
+from streamduel.simulation.run import SteppedRun
 from streamduel.simulation.settings import Settings
 from streamduel.simulation.simulate import simulate
 
@@ -79,6 +83,44 @@ def test_impressions_without_clicks_take_time_or_are_ties() -> None:
     assert drop.impressions(drop.durations[0], 0.5) == 2 * (every.durations[0].duels(0.5) or 0)
     # A tie adds to the variance that the evidence assumes: (1/S)² in place of 1/S.
     assert (tie.durations[0].duels(0.5) or 0) > 2.5 * (every.durations[0].duels(0.5) or 0)
+
+
+def test_a_list_of_one_ranker_is_a_duel_without_a_click() -> None:
+    """Impressions until an answer, beside RUCB shown one list after the other: medians of 30."""
+    asked = dataclasses.replace(EASY, difference=0.2, click_share=0.2, runs=30)
+    plan, judge, shown = make_plan(asked, "rucb"), Judge(0.95, "condorcet", 3), []
+    for seed in range(30):
+        policy, rng = policies.create("rucb", 3, seed=seed), np.random.default_rng(seed)
+        run, lists = SteppedRun(policy, MatrixEnvironment(asked.preferences, seed=seed)), 0
+        while policy.duels % 5 or judge.verdict(run) is None:
+            lists += 1
+            first, second = policy.propose()[0].tolist()
+            if first == second:
+                policy.observe(first, second, 0.5)
+            elif rng.random() < 0.2:
+                policy.observe(
+                    first, second, float(rng.random() < asked.preferences[first, second])
+                )
+        shown.append(lists)
+    found = plan.impressions(plan.durations[0], 0.5)
+    assert found is not None
+    assert 0.75 < found / np.median(shown) < 1.35  # each median has an error of some 10 %
+
+
+def test_impressions_are_ordered_by_impressions() -> None:
+    """With one click in five: 10 duels of two rankers are 50 impressions, 100 of one are 100."""
+    endings = (
+        Ending("champion", 110, wrong=False, alone=100),
+        Ending("champion", 60, wrong=False),
+        Ending(None, 1000, wrong=False, alone=960),
+    )
+    duration = Duration("rucb", {}, 1000, endings)
+    plan = Plan(
+        dataclasses.replace(EASY, click_share=0.2), (duration,), ab_test(3, 0.15, 0.2, 0.95)
+    )
+    assert [plan.impressions(duration, share) for share in (0.3, 0.6, 0.9)] == [150, 300, None]
+    assert plan.least_impressions(duration, 0.9) == 1160
+    assert (duration.duels(0.3), duration.duels(0.6)) == (60, 110)
 
 
 def test_uniform_choice_needs_more_with_many_arms() -> None:
