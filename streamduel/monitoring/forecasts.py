@@ -318,4 +318,5 @@ def _situation(view: ExperimentView, tie_share: float | None) -> Situation:
         wanted.confidence,
         wanted.min_duels,
         tie_share,
+        alone=view.duels - view.fought,
     )

@@ -30,8 +30,11 @@ LEAST_HORIZON: Final = 20_000
 """The shortest horizon, in duels."""
 
 _BLOCKS: Final = 100
-"""After n duels, the next pair plays n/100 duels in a row: simulated in bulk, they take a hundredth
-of the time, and the policy hears of them as late as of delayed clicks."""
+"""After n duels of two arms, the next pair plays n/100 duels in a row: simulated in bulk, they take
+a hundredth of the time, and the policy hears of them as late as of delayed clicks."""
+_MOST_BLOCKS: Final = 2_000
+"""Of a simulation: enough for the horizon, unless the policy draws for each duel whether an arm is
+served alone, and mostly is."""
 _CHECK_AGAIN: Final = 2
 """Blocks between two checks of the evidence."""
 
@@ -49,6 +52,7 @@ class Situation:
         confidence: with which the answer is wanted.
         min_duels: duels before which there is no answer.
         tie_share: the share of ties among the duels to come; None: as among those so far.
+        alone: duels of an arm with itself so far, which advance the time of the policy.
     """
 
     policy: str
@@ -59,11 +63,12 @@ class Situation:
     confidence: float
     min_duels: int = 0
     tie_share: float | None = None
+    alone: int = 0
 
     @property
     def duels(self) -> int:
-        """All duels of two different arms so far."""
-        return int(self.wins.sum())
+        """All duels so far, as the policy counts them."""
+        return int(self.wins.sum()) + self.alone
 
 
 class Forecast(NamedTuple):
@@ -134,14 +139,16 @@ def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[Non
         run = BlockRun(
             _policy(situation, rng), _environment(situation, logits.draw(fits, rng)), rng
         )
-        while run.duels < horizon:
+        end = math.inf
+        while run.duels < horizon and run.t < _MOST_BLOCKS:
             run.advance(run.t + 1)
             yield
             is_time = run.t % _CHECK_AGAIN == 0 and run.duels >= situation.min_duels
             if is_time and judge.verdict(run) is not None:
+                end = run.duels
                 break
         alone = alone or run.alone
-        ends.append(run.duels if run.duels < horizon else math.inf)
+        ends.append(end)
         if sum(map(math.isinf, ends)) > runs / 2:  # no end in sight, whatever the others do
             break
     low, median, high = (_quantile(ends, share) for share in (0.1, 0.5, 0.9))
@@ -179,13 +186,13 @@ class BlockRun(Run):
         """Simulate blocks until there have been so many."""
         while self.t < until:
             self.t += 1
-            count = max(1, self.duels // _BLOCKS)
+            count = max(1, int(self.wins.sum()) // _BLOCKS)
             first, second = self._policy.propose(1)[0].tolist()
-            self._plays[first, second] += count
             if first == second:
                 self.alone = self.alone or not self._policy.finished
-                self._policy.observe(first, second, 0.5, count)
+                self._serve_alone(first, count)
                 continue
+            self._plays[first, second] += count
             ties = int(self._rng.binomial(count, self._environment.ties))
             won = int(
                 self._rng.binomial(count - ties, self._environment.preferences[first, second])
@@ -194,6 +201,13 @@ class BlockRun(Run):
                 if times:
                     self._policy.observe(first, second, outcome, times)
 
+    def _serve_alone(self, arm: int, count: int) -> None:
+        """Simulate at least so many duels of an arm with itself, more if they surely follow."""
+        _, certain = self._policy.propose_ahead(max(1, self.duels // _BLOCKS))
+        count = max(count, certain.item(0))
+        self._plays[arm, arm] += count
+        self._policy.observe(arm, arm, 0.5, count)
+
 
 def _policy(situation: Situation, rng: np.random.Generator) -> Policy:
     """The policy, which has observed the present counts."""
@@ -201,6 +215,8 @@ def _policy(situation: Situation, rng: np.random.Generator) -> Policy:
     policy = policies.create(
         situation.policy, n_arms, seed=int(rng.integers(2**63)), **situation.parameters
     )
+    if situation.alone:  # first: those of two arms are then in a window
+        policy.observe(0, 0, 0.5, situation.alone)
     won = np.floor(np.maximum(situation.wins - situation.ties / 2, 0)).astype(np.int64)
     first, second = won.nonzero()
     policy.learn(Duels(first, second, np.ones(len(first)), won[first, second]))

@@ -155,6 +155,25 @@ def test_policies_that_serve_an_arm_alone(
     assert found.alone == alone
 
 
+def test_duels_alone_advance_the_time_of_the_policy() -> None:
+    """RUCB asks for the next duel of two arms when the logarithm of its time has grown enough."""
+    p = np.array([[0.5, 0.65, 0.65], [0.35, 0.5, 0.5], [0.35, 0.5, 0.5]])
+    judge, inside = Judge(0.95, "condorcet", 3), 0
+    seeds = (4, 5, 6, 9, 19, 30, 33, 43, 50, 52)  # half of 400 duels are alone, and not sure
+    for seed in seeds:
+        run = SteppedRun(policies.create("rucb", 3, seed=seed), MatrixEnvironment(p, seed=seed))
+        run.advance(400)
+        alone = int(run.plays.trace())
+        assert judge.verdict(run) is None
+        found = forecast_of(situation(run.wins.copy(), policy="rucb", alone=alone), seed, runs=20)
+        assert (found.began_at, found.alone) == (400, True)
+        while judge.verdict(run) is None:
+            run.advance(run.t + run.t // 100)
+        # Both look for an answer at steps, of 1 % and of two blocks.
+        inside += 0.98 * (found.low or np.inf) <= run.t <= 1.02 * (found.high or np.inf)
+    assert inside >= 0.5 * len(seeds)  # 80 %, less three standard errors of 10
+
+
 def test_a_sure_experiment_stays_sure() -> None:
     asked = two_arms(400, 200)
     assert confidence(asked.wins, 0, "condorcet") > 0.95
