@@ -130,7 +130,12 @@ class _Experiment:
     def rate(self) -> float | None:
         """Duels per second, of those that the forecast counts; None if there are too few."""
         alone = self.forecast is not None and self.forecast.alone
-        return (self._traffic if alone else self.fought).rate
+        return self.rate_of_all if alone else self.fought.rate
+
+    @property
+    def rate_of_all(self) -> float | None:
+        """All duels per second; None if there are too few."""
+        return self._traffic.rate
 
     def is_due(self, view: ExperimentView) -> bool:
         """Whether another forecast is worth its cost."""
@@ -167,7 +172,7 @@ class Forecasts:
                 own = known[name] = self._known.get(name) or _Experiment()
                 if partition.stream_time:
                     own.note(partition.stream_time, view)
-                found = outlook(view, own.forecast, own.of, own.rate, figures.now)
+                found = outlook(view, own.forecast, own.of, own.rate, figures.now, own.rate_of_all)
                 is_due = own.is_due(view)
                 waits = view.recredited and own.fought.tie_share is None
                 if found.why_not == "computing" and not is_due:
@@ -236,6 +241,7 @@ def outlook(
     of: ExperimentView | None,
     rate: float | None,
     now: float,
+    rate_of_all: float | None = None,
 ) -> Outlook:
     """When an experiment will be sure.
 
@@ -245,6 +251,7 @@ def outlook(
         of: the view that it is of.
         rate: duels per second, of those that the forecast counts.
         now: by the observer's clock.
+        rate_of_all: all duels per second, which `min_duels` counts; None: as `rate`.
     """
     why_not = _why_not(view)
     if why_not != "many_arms" and view.is_sure:
@@ -259,12 +266,13 @@ def outlook(
     if rate is None or silent > max(SILENCE_SECONDS, SILENT_GAPS / rate):
         return Outlook.unknown("no_traffic")
 
+    waits = (view.wanted.min_duels - view.duels) / (rate_of_all or rate)
     if made.alone and view.guardrails:  # which serve an arm alone, too
         rate *= 1.0 - view.guardrails.share
     since = made.began_at + _since(made, of, view)
 
     def seconds(duels: int) -> float:
-        return max(0.0, (duels - since) / rate)
+        return max(0.0, waits, (duels - since) / rate)
 
     high = nan if made.high is None else seconds(made.high)
     return Outlook(seconds(made.median), seconds(made.low), high)
@@ -276,8 +284,11 @@ def _applies(of: ExperimentView, view: ExperimentView) -> bool:
 
 
 def _is_outlived(made: Forecast, of: ExperimentView, view: ExperimentView) -> bool:
-    """Whether an experiment has had as many duels as half of the simulations needed."""
-    if made.median is None:
+    """Whether an experiment has had as many duels as half of the simulations needed.
+
+    Before `min_duels`, which the simulations do not wait for, that does not contradict them.
+    """
+    if made.median is None or view.duels < view.wanted.min_duels:
         return False
     return _since(made, of, view) >= max(1, made.median - made.began_at)
 
@@ -316,7 +327,6 @@ def _situation(view: ExperimentView, tie_share: float | None) -> Situation:
         view.ties,
         view.seeks,
         wanted.confidence,
-        wanted.min_duels,
         tie_share,
         alone=view.duels - view.fought,
     )

@@ -50,7 +50,6 @@ class Situation:
         ties: (K, K), symmetric: the ties of each pair that `wins` contains.
         seeks: which winner is sought.
         confidence: with which the answer is wanted.
-        min_duels: duels before which there is no answer.
         tie_share: the share of ties among the duels to come; None: as among those so far.
         alone: duels of an arm with itself so far, which advance the time of the policy.
     """
@@ -61,7 +60,6 @@ class Situation:
     ties: Floats
     seeks: Winner
     confidence: float
-    min_duels: int = 0
     tie_share: float | None = None
     alone: int = 0
 
@@ -143,8 +141,7 @@ def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[Non
         while run.duels < horizon and run.t < _MOST_BLOCKS:
             run.advance(run.t + 1)
             yield
-            is_time = run.t % _CHECK_AGAIN == 0 and run.duels >= situation.min_duels
-            if is_time and judge.verdict(run) is not None:
+            if run.t % _CHECK_AGAIN == 0 and judge.verdict(run) is not None:
                 end = run.duels
                 break
         alone = alone or run.alone

@@ -148,6 +148,23 @@ def test_a_policy_that_serves_an_arm_alone_itself(alone: bool, seconds: float) -
     assert outlook_of(view, made, of, 1.0, watched.clock.now).median == seconds
 
 
+def test_the_end_is_not_before_the_minimum() -> None:
+    """Duels of a ranker with itself count for `min_duels`; one in three is one."""
+    watched = Watched(gap=60.0, stop={"min_duels": 3000})
+    for _ in range(10):
+        watched.fold("bbabb" * 8)
+        watched.fold("t" * 20, b="bm25")
+    for _ in range(3):  # also when no simulation takes longer
+        found = watched.outlook()
+        left = 60.0 * (3000 - watched.task.experiments["search"].policy.duels)
+        assert found.why_not is None
+        assert (found.low, found.median, found.high) == pytest.approx((left, left, left), rel=0.01)
+        watched.fold("b" * 4)
+        assert watched.metrics.figures.outlook("search").median == pytest.approx(
+            left - 240, rel=0.01
+        )
+
+
 def test_a_forecast_that_the_experiment_outlives_is_made_again() -> None:
     """55 % of 200 duels are not enough; after them, the two rankers are equal."""
     watched = Watched()

@@ -82,12 +82,6 @@ def test_ties_to_come_may_be_more_or_fewer_than_so_far() -> None:
     assert more is None
 
 
-def test_the_end_is_not_before_the_minimum() -> None:
-    found = forecast_of(two_arms(330, 270, min_duels=5000), runs=6)
-    assert found.low is not None
-    assert found.low >= 5000
-
-
 def test_blocks_change_the_time_little() -> None:
     """Duels until an answer, in blocks and one by one: medians of 30 runs."""
     p = np.array([[0.5, 0.6, 0.6], [0.4, 0.5, 0.5], [0.4, 0.5, 0.5]])
