@@ -14,6 +14,7 @@ from streamduel import policies
 from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.policies import DEFAULT
 from streamduel.preference.evidence import confidence
+from streamduel.simulation import measurement, planning
 from streamduel.simulation.ab_test import ab_test
 from streamduel.simulation.certainty import Judge
 from streamduel.simulation.environment import MatrixEnvironment
@@ -241,3 +242,18 @@ def test_a_difference_that_does_not_matter_ends_every_experiment() -> None:
     question = Question(arms=2, difference=0.005, impressions_per_day=1.0, runs=9, horizon=20_000)
     for duration in make_plan(question, "top_two", {"smallest_difference": 0.05}).durations:
         assert (duration.never, duration.wrong) == (0, 0)
+
+
+def test_a_plan_of_many_duels_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[bool] = []
+    start = measurement.start_run
+
+    def start_run(*given: Any, use_compiled: bool) -> Any:
+        compiled.append(use_compiled)
+        return start(*given, use_compiled=False)
+
+    monkeypatch.setattr(planning, "start_run", start_run)
+    for difference in (0.15, 0.001):
+        asked = Question(arms=3, difference=difference, impressions_per_day=1.0, runs=1, horizon=10)
+        make_plan(asked, "rucb")
+    assert compiled == [False, False, True, False]
