@@ -179,7 +179,7 @@ def test_a_topic_with_more_partitions_is_refused_and_continued(
     with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
         admin.create_partitions({run.log: 6})
     done = streamduel("run", run.config, "--until-end")
-    assert "'streamduel repair repartition' moves the experiments" in done.stderr
+    assert "'streamduel repair repartition COPY --from CONFIG' moves the experiments" in done.stderr
     done = streamduel("repair", "new-log", run.config, "--dry-run")
     assert done.stderr.endswith("has 6 partitions, the snapshots are of 4; use repartition.\n")
     examined = {it.name: it.sentence for it in examine(load(run.config))}
