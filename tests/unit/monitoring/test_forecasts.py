@@ -13,7 +13,7 @@ import pytest
 from streamduel.errors import PolicyError
 from streamduel.monitoring.api import Forecast as Answer
 from streamduel.monitoring.collector import Metrics
-from streamduel.monitoring.forecasts import WINDOW_MS, Forecasts, Traffic
+from streamduel.monitoring.forecasts import Forecasts
 from streamduel.monitoring.forecasts import outlook as outlook_of
 from streamduel.monitoring.history import History, HistoryThread
 from streamduel.monitoring.outlook import SURE, Outlook
@@ -327,48 +327,6 @@ def test_a_forecast_is_made_again_only_after_more_duels() -> None:
     assert watched.metrics.forecasts.work(1.0) == pytest.approx(0, abs=0.01)
     watched.fold("bab" * 2)
     assert watched.metrics.forecasts.work(0.001) > 0.001
-
-
-class TestTraffic:
-    def test_is_bounded_and_of_the_last_day(self) -> None:
-        traffic = Traffic()
-        for minute in range(5000):  # slow for two days, fast for the last ones
-            traffic.add(60_000 * minute, minute if minute < 3000 else 3000 + 10 * (minute - 3000))
-        assert len(traffic._samples) <= 70
-        assert traffic.rate == pytest.approx(10 / 60, rel=0.01)
-        assert WINDOW_MS == 1000 * DAY
-
-    def test_needs_some_duels_and_some_time(self) -> None:
-        traffic = Traffic()
-        assert traffic.rate is None
-        traffic.add(0, 0)
-        traffic.add(5000, 1000)
-        assert traffic.rate is None
-        traffic.add(20_000, 1010)
-        assert traffic.rate == pytest.approx(50.5)
-        traffic.add(30_000, 0)
-        assert traffic.rate is None
-
-    def test_tells_how_many_duels_are_ties(self) -> None:
-        traffic = Traffic()
-        traffic.add(0, 1000, 700)
-        assert traffic.tie_share is None
-        traffic.add(10_000, 1199, 750)
-        assert traffic.tie_share is None
-        traffic.add(20_000, 1200, 750)
-        assert traffic.tie_share == 0.25
-        traffic.add(30_000, 2000, 0)  # those of an arm that has retired
-        assert traffic.tie_share is None
-
-    @pytest.mark.parametrize(("at", "duels"), [(60_000, 0), (0, 2000)])
-    def test_begins_again_after_a_reset_and_in_an_earlier_time(self, at: int, duels: int) -> None:
-        traffic = Traffic()
-        traffic.add(0, 0)
-        traffic.add(50_000, 1000)
-        traffic.add(at, duels)
-        assert traffic.rate is None
-        traffic.add(at + 20_000, duels + 40)
-        assert traffic.rate == 2.0
 
 
 def test_a_forecast_that_takes_several_updates_is_made_once() -> None:
