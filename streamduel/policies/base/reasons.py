@@ -61,7 +61,9 @@ class ByUpperBounds:
         )
         upper = min(1.0, bounds.against(champion, scale).item(rival))
         name = arms[champion]
-        if champion in candidates:
+        if candidates == [champion]:
+            chosen = f"{name} is the only ranker that may beat all others"
+        elif champion in candidates:
             chosen = f"{name} is one of {len(candidates)} rankers that may beat all others"
         elif candidates:  # a sample has favoured it, or the duels since the decision ruled it out
             chosen = f"{name} was chosen, though by the bounds it cannot beat all others"

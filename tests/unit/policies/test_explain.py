@@ -45,8 +45,8 @@ def test_rucb_tells_the_upper_bound_of_the_challenger() -> None:
     policy.observe(0, 1, 1.0, 80)
     policy.observe(0, 1, 0.0, 40)
     assert policy.explain(1, 0, ("x", "y")) == (
-        "x is one of 1 rankers that may beat all others, and y is its strongest challenger: by the "
-        "upper bound, it may win 47.6 % of their duels."
+        "x is the only ranker that may beat all others, and y is its strongest challenger: by "
+        "the upper bound, it may win 47.6 % of their duels."
     )
 
 
