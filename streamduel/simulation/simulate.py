@@ -51,6 +51,7 @@ def simulate(
 
     Raises:
         ConfigurationError: the journal has other settings, or `jobs` is out of range.
+        StreamduelError: the processes cannot start, or one of them died.
 
     >>> preferences = [[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]]
     >>> settings = Settings(preferences, [("rucb", {})], horizon=1000, runs=3, seed=7)
@@ -94,7 +95,13 @@ def _measured_in_pool(settings: Settings, tasks: list[Task], jobs: int) -> Itera
     chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
     others = set(multiprocessing.active_children())
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, spawn, initializer=_initialize, initargs=(settings,))
+    try:
+        pool = ProcessPoolExecutor(jobs, spawn, initializer=_initialize, initargs=(settings,))
+    except OSError as error:  # as where a container may not write to /dev/shm
+        raise StreamduelError(
+            f"the processes of the simulation need shared memory, as in /dev/shm "
+            f"({error.strerror}); use one job, which needs none."
+        ) from error
     try:
         # The processes that start here block Ctrl-C, which a terminal sends to all of them; this
         # one ends them, without a traceback. A signal that is blocked at a start stays blocked.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 import statistics
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,17 @@ def test_a_process_that_dies_is_reported_and_finished_runs_are_kept(
         simulate(settings(), jobs=2, journal=path)
     monkeypatch.undo()
     assert outcome(simulate(settings(), journal=path)) == outcome(simulate(settings()))
+
+
+def test_processes_without_shared_memory_are_refused() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # shared memory is a file
+    try:
+        with pytest.raises(StreamduelError, match="need shared memory.*; use one job"):
+            simulate(settings(), jobs=2)
+        simulate(settings(), jobs=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def _die_at_run_3(tasks: Any) -> list[RunResult]:
