@@ -202,7 +202,7 @@ class _Batches(MemoryRecords):
         if batch is None:
             return None
         if len(batch) < self.MIN_SLICE:
-            raise CorruptRecordError(f"a batch of {len(batch)} bytes is none")
+            raise CorruptRecordError(f"{len(batch)} bytes are too few for a batch")
         self._cache_next()
         magic = batch[self.MAGIC_OFFSET]
         if magic < 2:

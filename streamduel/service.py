@@ -84,7 +84,7 @@ def _exit_overdue() -> None:
     fallback.start()
     log.error(
         "stop overdue", seconds=SHUTDOWN_SECONDS,
-        advice="exited without the last commit; the next start folds again what it lacks",
+        advice="exited before the last commit; the next start folds the uncommitted records again",
     )  # fmt: skip
     os._exit(1)
 

@@ -41,7 +41,7 @@ def append_line(path: Path, value: bytes) -> str:
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder fails below
             raise ConfigurationError(
-                f"source.path {path} is no regular file, so no record can be added to it."
+                f"source.path {path} is not a regular file, so no record can be added to it."
             )
         file = path.open("ab+", buffering=0)
     except OSError as error:

@@ -101,7 +101,7 @@ class FileSource:
             mode = self._path.stat().st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder fails below
                 raise ConnectorError(
-                    f"source.path {self._path} is no regular file; '-' reads standard input."
+                    f"source.path {self._path} is not a regular file; '-' reads standard input."
                 )
             if self._path.suffix == ".gz":
                 return gzip.open(self._path)

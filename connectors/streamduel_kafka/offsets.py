@@ -159,9 +159,9 @@ def truncated(at: TopicPartition, offset: int, end: int) -> ConnectorError:
 def overwritten(at: TopicPartition, offset: int) -> ConnectorError:
     """The error for a partition that has lost records, and has others at their offsets."""
     return ConnectorError(
-        f"brokers have lost the newest records of {name(at)} before offset {offset}, which was "
-        "reached, and others have their offsets now. Start again: the fold continues at the next "
-        "offset of the snapshot, and what was written before it after the loss is not folded."
+        f"the brokers have lost the newest records of {name(at)} below offset {offset}, which was "
+        "reached before, and new records have these offsets now. Start again: the fold continues "
+        "at the next offset of the snapshot. New records below that offset are not folded."
     )
 
 

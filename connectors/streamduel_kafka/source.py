@@ -286,7 +286,7 @@ class KafkaSource:
         bounds = self._offsets.bounds(at, ASK_SECONDS if offset is not None else BOOTSTRAP_SECONDS)
         if bounds is None:
             if offset is None:
-                raise ConnectorError(f"the beginning of {name(at)} cannot be had from the broker.")
+                raise ConnectorError(f"the broker does not return the first offset of {name(at)}.")
             start = offset
         else:
             start = bounds.begin if offset is None else max(bounds.begin, offset)
@@ -340,8 +340,8 @@ class KafkaSource:
             log.warning(
                 "records behind an open transaction", topic=self.topic, partition=partition,
                 first=target.end, records=target.high - target.end,
-                advice="they are not read: the end is where the transaction of a producer began; "
-                "run again when it has ended",
+                advice="they are not read, because a producer has not ended its transaction; run "
+                "again when it has",
             )  # fmt: skip
         return True
 

@@ -28,8 +28,8 @@ AT_ONCE: Final = 1000
 class Judged:
     """What the counts of one part of the duels say.
 
-    A finding is as sure as the less sure of two views: all duels as independent, which the service
-    takes, and clients as independent. So it never claims more than the service.
+    The confidence is the smaller of two: with all duels taken as independent, as in the service,
+    and with clients taken as independent. So it is never larger than that of the service.
 
     Args:
         counts: the duels.

@@ -110,9 +110,10 @@ def repair(
 
     - **new-log** `[--at-end]`: `source.topic` was deleted and created again, the file was replaced,
       or `source` names another click log with as many partitions. Champions, counts and epochs are
-      kept; the fold continues with the first record of the new log. Where the click log has lost
-      its newest records, `--at-end` folds none of the others a second time. If only the control
-      topic is new, the click log continues, and control records begin with the first.
+      kept; the fold continues with the first record of the new log, or with `--at-end` at its
+      present end: use `--at-end` if brokers have lost the newest records of the same log. If only
+      the control topic is new, the fold of the click log continues where it was, and the new
+      control topic is read from its beginning.
 
     - **repartition** `--from FORMER`: the topic has another number of partitions, or `source` names
       a topic with another number. Each experiment moves to its new home partition. CONFIG must name

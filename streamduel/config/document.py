@@ -181,7 +181,7 @@ class _StrictLoader(yaml.SafeLoader):
             node.value = node.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
             raise ConfigurationError(
-                "the configuration has half of a surrogate pair, as \\ud83d alone, which is no text"
+                "the configuration has half of a surrogate pair, such as \\ud83d, which is not text"
                 f" ({self.name}, line {node.start_mark.line + 1})."
             ) from None
         return node

@@ -134,9 +134,13 @@ class StopSettings(Section):
         " others explore permanently.",
     )
     min_duels: Integer = Field(
-        0, ge=0, le=MAX_TIME, description="Duels before which `confidence`, `top_two` and"
-        " `batched_top_two` do not end exploration; a horizon and policies with one arm left do.",
-    )  # fmt: skip
+        0,
+        ge=0,
+        le=MAX_TIME,
+        description="Number of duels before which neither `confidence` nor the policies `top_two`"
+        " and `batched_top_two` end exploration. A policy still ends at its horizon, or with one"
+        " arm left.",
+    )
 
 
 class FallbackSettings(Section):
@@ -231,9 +235,9 @@ class ExperimentSettings(Section):
     )
     smallest_difference: Annotated[float, Field(strict=True, ge=0, lt=0.5)] | None = Field(
         None,
-        description="By how much the probability that another arm beats the champion may exceed 1/2"
-        " without mattering, such as 0.01; larger answers come sooner. null: any difference"
-        " matters.",
+        description="A difference that does not matter, such as 0.01: the experiment may end when"
+        " no other arm beats the champion with a probability above 1/2 plus this value. A larger"
+        " value ends it sooner. null: any difference matters.",
     )
     seed: Integer = Field(
         0, ge=0, lt=2**64, description="Seed of the policy's random number generator."

@@ -47,8 +47,8 @@ class PriorSettings(Section):
     )
     cap: Annotated[Number, Field(gt=0, le=MAX_CAP)] = Field(
         30.0,
-        description="The most duels that the prior counts for, per pair; with `scores`, each pair's"
-        " number.",
+        description="Largest number of duels that the prior counts for, per pair; with `scores`,"
+        " the number for every pair.",
     )
 
     @model_validator(mode="after")

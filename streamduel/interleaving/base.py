@@ -113,7 +113,7 @@ def fill(shown: dict[Document, Team], length: int, *remaining: Remaining[Documen
 def at_rank(entries: Sequence[Entry], rank: int) -> Entry:
     """The entry at a rank; IndexError if it is outside the list: -1 is not its last rank."""
     if rank < 0:
-        raise IndexError(f"a rank is from 0 (found {rank})")
+        raise IndexError(f"a rank must be at least 0 (found {rank})")
     return entries[rank]
 
 

@@ -28,8 +28,8 @@ _Value = TypeVar("_Value")
 class Metrics(Observer):
     """Keeps the figures, and is the collector of their metrics.
 
-    All figures are one immutable object, replaced as a whole: a scrape in another thread takes it
-    once, sees one moment, and needs no lock.
+    All figures are one immutable object, which is replaced as a whole. A scrape in another thread
+    reads it once, so it needs no lock and all its values are of the same moment.
 
     Args:
         connector: the source's.

@@ -19,7 +19,8 @@ from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
 
 DRAWS: Final = 1024
-"""The most steps of the plan of a batch: some 50 ms. A step of a larger batch is several duels."""
+"""The largest number of planning steps of a batch; they take some 50 ms. In a larger batch, one
+step plans several duels."""
 
 LEAST: Final = 20
 """A batch that is expected to give the answer early has at least a twentieth of its full size, so

@@ -1,6 +1,6 @@
 """The commit: outputs, dead letters, snapshot and offsets become visible together, or not at all.
 
-The order is here and nowhere else:
+Only this module has the order of the steps:
 
 1. `write`: assignments, dead letters and the snapshot; none of it is visible yet.
 2. `finish`: the one step that makes all of it visible, with the offsets.

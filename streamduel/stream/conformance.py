@@ -46,7 +46,7 @@ class Conformance:
     Args:
         patterns: of the partition.
         state: a former `state()`; None for a new experiment.
-        unjudged: a former `unjudged`; None without a reset.
+        unjudged: the counts at the last reset; None if there was none.
         tells_ranks: whether the teams of impressions are those of the ranks that were shown.
 
     Attributes:

@@ -251,7 +251,7 @@ class Recovery:
         present = window.max_records, window.max_ms, memory.max_bytes
         if limits.open is None or limits.open == present:
             return
-        # A larger window brings back neither what is over nor what is forgotten.
+        # A larger window reopens no closed impression and restores no forgotten id.
         self._close(experiments, limits.offset, credit=credit)
         window.trim()
         window.max_records, window.max_ms, memory.max_bytes = limits.open

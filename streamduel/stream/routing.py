@@ -122,7 +122,7 @@ class Router:
             )
         return Rejected(
             "wrong_partition",
-            f"experiment '{name}' belongs into partition {home} (found in {self._partition}); "
+            f"experiment '{name}' belongs to partition {home} (found in {self._partition}); "
             f"the record's key must be the experiment's name, and its producer's partitioner "
             f"Kafka's default, murmur2.",
         )

@@ -260,7 +260,8 @@ class Runner:
                     log.warning(
                         "experiment continues", experiment=name, partition=task.partition,
                         first=since, last=until - 1,
-                        advice="it was not configured; its records between are dead letters",
+                        advice="the experiment was not configured at these offsets; its records "
+                        "there became dead letters",
                     )  # fmt: skip
         pending = {name: settings_change.pending(it) for name, it in task.experiments.items()}
         differing = {

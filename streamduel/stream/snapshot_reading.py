@@ -91,9 +91,9 @@ def read(entries: Mapping[str, bytes], partition: int, place: str = "") -> Saved
             if name in {PARTITION_ENTRY, EXPERIMENTS_ENTRY} or name.startswith(ORIGIN_PREFIX):
                 raise _refused(name, place, "has a wrong checksum")
             raise SnapshotError(
-                f"the entry {_quoted(name)} of {place} is none that streamduel writes: find out "
-                f"what else writes there; on Kafka, a record with this key and a null value "
-                f"removes it."
+                f"the entry {_quoted(name)} of {place} was not written by streamduel: find the "
+                f"program that writes there; on Kafka, a record with this key and a null value "
+                f"removes the entry."
             )
     if entry.format != UNSEALED:
         _check_together(entries, entry, place)

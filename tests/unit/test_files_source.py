@@ -186,7 +186,7 @@ def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path, name: st
     with pytest.raises(ConnectorError) as caught:
         FileSource(tmp_path / name, to_end=True)
     assert str(caught.value) == (
-        f"source.path {tmp_path / name} is no regular file; '-' reads standard input."
+        f"source.path {tmp_path / name} is not a regular file; '-' reads standard input."
     )
 
 

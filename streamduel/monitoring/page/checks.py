@@ -183,7 +183,8 @@ def _clients_capped(view: ExperimentView) -> Check:
         title,
         f"{count(capped)} of {count(total)} records were beyond the limit of duels per client",
         problem=capped > DOMINATED * total,
-        advice=". They do not count. Look for a crawler, a script, or a `client` that is no user.",
+        advice=". They do not count. Look for a crawler, a script, or a `client` that is not a "
+        "user.",
     )
 
 

@@ -22,8 +22,8 @@ MOST: Final = 2.0
 out of all duels, for long before duels contradict it."""
 
 EDGE: Final = 0.05
-"""The wager on a prior expects at most this much beyond 1/2, so that a prior that exaggerates the
-preferences, but has the right order, wins it."""
+"""The largest lead over 1/2 that the wager on a prior bets on. So a prior with the right order of
+arms wins the wager, even if it exaggerates the preferences."""
 
 UNITS: Final = 1024
 """Units per nat and half duel: the wealth of 2**51 duels fits 64 bits, and sums are exact."""

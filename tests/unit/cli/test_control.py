@@ -256,7 +256,7 @@ def with_source(streamduel: Streamduel, folder: Path, path: str) -> Result:
         ("-", "source.path is standard input, to which no record can be added."),
         ("clicks.jsonl.gz",
          "source.path is the compressed file {}, to which no record can be added."),
-        ("pipe", "source.path {} is no regular file, so no record can be added to it."),
+        ("pipe", "source.path {} is not a regular file, so no record can be added to it."),
     ],
 )  # fmt: skip
 def test_a_source_that_cannot_be_appended_to_is_refused(

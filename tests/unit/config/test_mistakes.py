@@ -144,7 +144,7 @@ def test_a_duplicate_key_is_refused_with_its_line(
 @pytest.mark.parametrize("half", [r'"\ud83d"', r'"\ude00\ud83d"', r'{"\ude00": x}'])
 def test_half_of_a_surrogate_pair_is_refused_with_its_line(half: str, tmp_path: Path) -> None:
     assert placed(tmp_path / "search.yaml", f"a: 1\nb: {half}") == [
-        "the configuration has half of a surrogate pair, as \\ud83d alone, which is no text "
+        "the configuration has half of a surrogate pair, such as \\ud83d, which is not text "
         "(HERE/search.yaml, line 2)."
     ]
 

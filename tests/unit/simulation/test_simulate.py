@@ -170,7 +170,7 @@ def test_processes_without_shared_memory_are_refused() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # shared memory is a file
     try:
-        with pytest.raises(StreamduelError, match="need shared memory.*; use one job"):
+        with pytest.raises(StreamduelError, match=r"need shared memory.*; use one job"):
             simulate(settings(), jobs=2)
         simulate(settings(), jobs=1)
     finally:

@@ -111,8 +111,8 @@ def test_a_strange_entry_is_refused(entries: dict[str, bytes]) -> None:
 @pytest.mark.parametrize("name", ["", "comment", "other/partition"])
 def test_what_streamduel_never_writes_can_be_removed(entries: dict[str, bytes], name: str) -> None:
     assert refusal({**entries, name: b"x"}) == (
-        f"the entry '{name}' of {PLACE} is none that streamduel writes: find out what else writes "
-        "there; on Kafka, a record with this key and a null value removes it."
+        f"the entry '{name}' of {PLACE} was not written by streamduel: find the program that "
+        "writes there; on Kafka, a record with this key and a null value removes the entry."
     )
 
 

@@ -249,7 +249,7 @@ def test_a_record_in_the_wrong_partition_names_the_right_one() -> None:
     (letter,) = letters(partition.fold(text(DUEL)))
     assert letter["reason"] == "wrong_partition"
     assert letter["error"] == (
-        "experiment 'search' belongs into partition 1 (found in 0); the record's key must be the "
+        "experiment 'search' belongs to partition 1 (found in 0); the record's key must be the "
         "experiment's name, and its producer's partitioner Kafka's default, murmur2."
     )
 
