@@ -102,6 +102,7 @@ class _Counts:
         left_out: control records that are not folded, so nobody knows.
         earlier: records that are not folded because a repair moved the state after them.
         seen: records of each experiment.
+        unread: records between the snapshots and the newest records, which are not folded.
     """
 
     letters: list[DeadLetter] = field(default_factory=list)
@@ -111,6 +112,7 @@ class _Counts:
     left_out: int = 0
     earlier: int = 0
     seen: Counter[str] = field(default_factory=Counter)
+    unread: int = 0
 
 
 def check_records(
@@ -149,7 +151,7 @@ def check_records(
         f"among the newest {counted(total, 'record')}: {good:,} valid, "
         f"{counted(refused, 'dead letter')}{others}.",
     )  # fmt: skip
-    yield from _refusals(counts.letters)
+    yield from _refusals(counts.letters, counts.unread)
     silent = [name for name in loaded.config.experiments if not counts.seen[name]]
     moved = counts.earlier or sample.repartitioned
     if silent and len(silent) < len(loaded.config.experiments) and not moved:
@@ -171,6 +173,7 @@ def _fold_each(
             continue
         decoder = RecordDecoder.of(loaded.config)
         following = saved[partition].partition.next if partition in saved else 0
+        counts.unread += max(0, records[0].offset - max(following, sample.begin[partition]))
         kept = [it for it in records if not _is_left_out(decoder, it, following)]
         counts.left_out += len(records) - len(kept)
         task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
@@ -199,8 +202,12 @@ def _moved_at(saved: snapshot_reading.Saved | None) -> int:
     return max((it.at for it in repairs if it.action in {"new_log", "repartition"}), default=0)
 
 
-def _refusals(letters: Iterable[DeadLetter]) -> Iterator[Finding]:
+def _refusals(letters: Iterable[DeadLetter], unread: int) -> Iterator[Finding]:
     """The most frequent reasons, each with an example."""
+    added = (
+        f" A control record among {counted(unread, 'earlier record')} that the service has not "
+        "read yet may add the arm."
+    )
     by_error: dict[tuple[str, str], list[DeadLetter]] = {}
     for letter in letters:
         by_error.setdefault((letter.reason, letter.error), []).append(letter)
@@ -210,7 +217,8 @@ def _refusals(letters: Iterable[DeadLetter]) -> Iterator[Finding]:
         yield Finding(
             f"dead letters: {why}", "warning",
             f"{len(same):,} of them, the last at offset {last.offset} of partition "
-            f"{last.partition}: {shortened(sentence, 400)}",
+            f"{last.partition}: {shortened(sentence, 400)}"
+            f"{added if why == 'unknown_arm' and unread else ''}",
         )  # fmt: skip
     if len(most) > MAX_SENTENCES:
         rest = sum(len(same) for _, same in most[MAX_SENTENCES:])

@@ -210,6 +210,23 @@ def test_a_control_record_that_waits_counts_as_it_will(
         assert run(config, "--until-end", "--quiet").status == 0
 
 
+def test_an_arm_that_an_unread_record_may_add_is_told(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config = write(tmp_path, dated(0))
+    assert run(config, "--until-end", "--quiet").status == 0
+    assert streamduel("control", config, "search", "add-arm", "late").status == 0
+    with (tmp_path / "clicks.jsonl").open("ab") as file:
+        file.write(b"".join(dated(n, a="late") + b"\n" for n in range(1, NEWEST + 3)))
+    sentence = checks(streamduel, config, status=1)["dead letters: unknown_arm"][1]
+    assert sentence.endswith(
+        "A control record among 3 earlier records that the service has not read yet may add the "
+        "arm."
+    )
+    assert run(config, "--until-end", "--quiet").status == 0
+    assert checks(streamduel, config)["records"][0] == "fine"
+
+
 def test_records_from_before_a_repair_are_not_checked(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
