@@ -27,6 +27,7 @@ from streamduel.errors import (
 from streamduel.records import MAX_TIME
 from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
+from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import PartitionEntry
 
@@ -186,7 +187,8 @@ def _plan(
         if action == "skip":
             assert offset is not None
             return _skip(found, partition, offset, log, note)
-        return _set_time(found, partition, _moment(to), log, note)
+        decoder = RecordDecoder.of(loaded.config)
+        return _set_time(found, partition, _moment(to), log, decoder, note)
     shape = ClickLog.of(log)
     if before is not None:
         return _repartition(shape, log, load, before, loaded.config.control_topic, note)
@@ -217,10 +219,12 @@ def _skip(found: Snapshot, partition: int, offset: int, log: Source, note: str) 
     )
 
 
-def _set_time(found: Snapshot, partition: int, to: int | None, log: Source, note: str) -> Plan:
+def _set_time(
+    found: Snapshot, partition: int, to: int | None, log: Source, decoder: RecordDecoder, note: str
+) -> Plan:
     entry = repair_commits.read(found, partition).partition
     if to is None:
-        to = repair_commits.newest_time(log, partition, entry.next)
+        to = repair_commits.newest_time(log, decoder, partition, entry.next)
     if to is None:
         raise ConfigurationError(
             f"partition {partition} has no records with timestamps; give the time with --to."

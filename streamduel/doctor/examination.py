@@ -9,7 +9,6 @@ from typing import Final
 
 from streamduel.config import LoadedConfig
 from streamduel.config.changes import Difference, differences
-from streamduel.connector import LogRecord
 from streamduel.diagnosis import CommittedOffset, Finding
 from streamduel.doctor.controls import check_controls
 from streamduel.doctor.newest_records import Sample, check_records, read_newest
@@ -215,7 +214,7 @@ def _clock(loaded: LoadedConfig, sample: Sample, now: float) -> Iterator[Finding
         stamp
         for records in sample.records.values()
         for record in records
-        if (stamp := _time(decoder, record)) is not None
+        if (stamp := decoder.timestamp(record)) is not None
     ]
     if not times:
         if any(sample.records.values()):
@@ -235,17 +234,6 @@ def _clock(loaded: LoadedConfig, sample: Sample, now: float) -> Iterator[Finding
         yield Finding("clocks", "warning", found)
     else:
         yield Finding("clocks", "fine", f"the newest record is {_span(abs(ahead))} old.")
-
-
-def _time(decoder: RecordDecoder, record: LogRecord) -> int | None:
-    if record.timestamp is not None:
-        return record.timestamp
-    try:
-        return max(
-            (it.ts for it in decoder.events(record.value) if it.ts is not None), default=None
-        )
-    except (Rejected, Ignored):
-        return None
 
 
 def _span(milliseconds: int) -> str:

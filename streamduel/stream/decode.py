@@ -15,7 +15,7 @@ import numpy as np
 
 from streamduel.config import Config
 from streamduel.connector import LogRecord
-from streamduel.formats import Translator
+from streamduel.formats import Ignored, Translator
 from streamduel.formats.base import MAX_ENTRIES
 from streamduel.formats.reading import malformed, no_object, not_utf8, out_of_range, read_value
 from streamduel.record_rules import misfit
@@ -166,6 +166,16 @@ class RecordDecoder:
                 f"{PARTS_PER_RANK} for each of {self._max_ranks} ranks.",
             )
         return self._translate(value)
+
+    def timestamp(self, record: LogRecord) -> int | None:
+        """The timestamp of a record in Kafka, or the largest `ts` of its events; None if none."""
+        if record.timestamp is not None:
+            return record.timestamp
+        try:
+            times = [event.ts for event in self.events(record.value) if event.ts is not None]
+        except (Rejected, Ignored):
+            return None
+        return max(times, default=None)
 
     def _check_bounds(self, value: bytes) -> None:
         size = len(value)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec import UNSET, structs
 
-from streamduel.connector import POLL_SECONDS, LogRecord, PartitionCommit, Snapshot, Source
+from streamduel.connector import POLL_SECONDS, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConfigurationError
 from streamduel.stream import control_order, saved_state, snapshot, snapshot_reading
+from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.dedupe import Mark, WindowStart
 from streamduel.stream.repairs import Action, Repair
 from streamduel.stream.routing import ClickLog
@@ -253,15 +253,12 @@ def _moved(saved: ExperimentEntry, begin: int) -> ExperimentEntry:
     return structs.replace(saved, started_at=begin, ended_at=ended_at, gaps=UNSET, state=state)
 
 
-class _Dated(msgspec.Struct):
-    ts: int | None = None
-
-
-def newest_time(log: Source, partition: int, following: int) -> int | None:
+def newest_time(log: Source, decoder: RecordDecoder, partition: int, following: int) -> int | None:
     """The median of the newest timestamps of a partition; None if it has none.
 
     Args:
         log: the click log; its partition has been gained.
+        decoder: decodes its records.
         partition: the partition.
         following: an offset of the partition from which its end is found.
     """
@@ -272,18 +269,7 @@ def newest_time(log: Source, partition: int, following: int) -> int | None:
     times: list[int] = []
     while not log.caught_up(partition):
         for record in log.poll(POLL_SECONDS).records.get(partition, ()):
-            time = _time(record)
+            time = decoder.timestamp(record)
             if time is not None and time > 0:
                 times.append(time)
     return median_low(times[-NEWEST:]) if times else None
-
-
-def _time(record: LogRecord) -> int | None:
-    if record.timestamp is not None:
-        return record.timestamp
-    if not isinstance(record.value, bytes):
-        return None
-    try:
-        return msgspec.json.decode(record.value, type=_Dated).ts
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None

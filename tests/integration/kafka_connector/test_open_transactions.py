@@ -8,6 +8,7 @@ import pytest
 from kafka import KafkaProducer, TopicPartition
 from structlog.typing import EventDict
 
+from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.repair_commits import newest_time
 from streamduel_kafka.offsets import Standstill
 from tests.integration.kafka_connector.bed import Bed, eventually, gain, mapping, read, start
@@ -65,10 +66,11 @@ def test_the_newest_time_is_that_of_the_records_before_it(bed: Bed) -> None:
     bed.produce(10, 0)
     source = bed.source()
     gain(source)
-    before = newest_time(source, 0, 0)
+    decoder = RecordDecoder(max_record_bytes=1000)
+    before = newest_time(source, decoder, 0, 0)
     assert before is not None
     with open_transaction(bed):
-        assert newest_time(source, 0, 10) == before
+        assert newest_time(source, decoder, 0, 10) == before
 
 
 def test_a_standstill_is_logged_once(

@@ -17,6 +17,7 @@ from streamduel.checksum import unsealed
 from streamduel.cli.repair import _control_topic, _moment, _shown
 from streamduel.errors import ConfigurationError
 from streamduel.records import MAX_TIME
+from streamduel.testing import encode
 from streamduel_files.outlet import FileOutlet
 from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
 
@@ -250,6 +251,23 @@ def test_stream_time_is_set_back_and_replay_agrees(streamduel: Streamduel, half:
     assert run(half / "search.yaml", "--until-end").status == 0
     assert partition(half)["repairs"][0]["done"]
     assert streamduel("replay", half / "search.yaml").status == 0
+
+
+def test_the_default_time_is_that_of_a_foreign_click_log(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    """By default it is the median, of few records, too."""
+    config = configure(tmp_path, {"source.format": {"name": "ubi", "experiment": "search"}})
+    query = {
+        "query_id": "q", "query_response_hit_ids": ["d1"],
+        "query_attributes": {"a": "bm25", "b": "dense", "teams": ["bm25"]},
+    }  # fmt: skip
+    times = [f"2026-09-21T14:{minute}:00.000Z" for minute in (13, 24, 14)]
+    write(tmp_path, [encode({**query, "timestamp": time}) for time in times])
+    assert run(config, "--until-end", "--quiet").status == 0
+    assert partition(tmp_path)["stream_time"] == 1_790_000_640_000
+    assert repair(streamduel, tmp_path, "time", "--partition", 0).status == 0
+    assert [it["to"] for it in partition(tmp_path)["repairs"]] == [1_790_000_040_000]
 
 
 def test_a_user_without_a_name_is_a_number(
