@@ -104,9 +104,10 @@ def own(
     while not wanted <= owned:
         poll = source.poll(POLL_SECONDS)
         owned = (owned - set(poll.lost)) | set(poll.gained)
-        if time.monotonic() > deadline:
+        missing = wanted - owned
+        if missing and time.monotonic() > deadline:
             raise ConnectorError(
-                f"another process owns partition {min(wanted - owned)} of '{source.topic}'; stop "
+                f"another process owns partition {min(missing)} of '{source.topic}'; stop "
                 f"all processes of the service first."
             )
     return source, outlet

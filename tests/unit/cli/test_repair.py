@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from streamduel.checksum import unsealed
+from streamduel.cli import repair_opening
 from streamduel.cli.repair import _control_topic, _moment, _shown
 from streamduel.errors import ConfigurationError
 from streamduel.records import MAX_TIME
@@ -268,6 +269,14 @@ def test_the_default_time_is_that_of_a_foreign_click_log(
     assert partition(tmp_path)["stream_time"] == 1_790_000_640_000
     assert repair(streamduel, tmp_path, "time", "--partition", 0).status == 0
     assert [it["to"] for it in partition(tmp_path)["repairs"]] == [1_790_000_040_000]
+
+
+def test_a_poll_that_gains_the_partitions_late_is_no_timeout(
+    streamduel: Streamduel, half: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repair_opening, "OWN_SECONDS", 0.0)
+    result = repair(streamduel, half, "time", "--partition", 0, "--to", 10**12)
+    assert (result.status, result.err) == (0, "")
 
 
 def test_a_user_without_a_name_is_a_number(
