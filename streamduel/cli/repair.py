@@ -16,7 +16,7 @@ from streamduel.cli.control import check_action, user
 from streamduel.cli.repair_backlog import unfolded
 from streamduel.cli.repair_opening import Load, gain, has_new_controls, open_log, own, reader
 from streamduel.config import LoadedConfig
-from streamduel.connector import PartitionCommit, Snapshot, Source, SourceOptions
+from streamduel.connector import PartitionCommit, Snapshot, Source
 from streamduel.errors import (
     ConfigurationError,
     ConnectorError,
@@ -133,7 +133,6 @@ def repair(
     if before is not None:
         _check_group(loaded, before)
     with ExitStack() as stack:
-        options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
         log = stack.enter_context(closing(open_log(loaded)))
         if partition is not None and partition >= log.partitions:
             raise ConfigurationError(
@@ -144,7 +143,7 @@ def repair(
         if dry_run:
             load = reader(loaded, stack)
         else:
-            source, outlet = own(loaded, options, partition, stack)
+            source, outlet = own(loaded, partition, stack)
             load = outlet.load
         plan = _plan(action, partition, offset, to, log, load, before, loaded, at_end)
         if source is not None:

@@ -83,15 +83,15 @@ def gain(log: Source) -> None:
         pass
 
 
-def own(
-    loaded: LoadedConfig, options: SourceOptions, partition: int | None, stack: ExitStack
-) -> tuple[Source, Outlet]:
+def own(loaded: LoadedConfig, partition: int | None, stack: ExitStack) -> tuple[Source, Outlet]:
     """Join the group, or lock the files, and wait for the partitions."""
     settings = loaded.source
     if getattr(settings, "instance", None) is not None:
         # With the name of a running process, this one would take over its partitions.
         settings = settings.model_copy(update={"instance": None})
-    options = options._replace(alone=OWN_SECONDS)
+    options = SourceOptions(
+        until_end=True, max_batch_bytes=loaded.config.limits.max_batch_bytes, alone=OWN_SECONDS
+    )
     source = stack.enter_context(closing(loaded.source_connector.open_source(settings, options)))
     outlet = stack.enter_context(
         closing(
