@@ -132,6 +132,8 @@ def replay(
         for partition, records in poll.records.items():
             if partition in audits:
                 audits[partition].fold(records)
+        verdict.records = sum(audit.task.next_offset - audit.begin for audit in audits.values())
+        progress(verdict.records, total)
         for partition in sorted(unfinished):
             audit = audits[partition]
             if audit.task.next_offset >= audit.end or log.caught_up(partition):
@@ -142,8 +144,6 @@ def replay(
                 unfinished.discard(partition)
             if not _compare(audit.task, published, reproduced, archive.compacted, verdict):
                 return verdict
-        verdict.records = sum(audit.task.next_offset - audit.begin for audit in audits.values())
-        progress(verdict.records, total)
     _compare_rest(published, reproduced, audits, verdict)
     return verdict
 

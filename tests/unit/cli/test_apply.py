@@ -347,6 +347,7 @@ def test_replay_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
     found = json.loads(differs.out)
     assert (differs.status, found["equal"]) == (1, False)
     assert found["difference"].startswith("epoch 2 of 'search' differs")
+    assert found["records"] > 0
 
 
 def test_run_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
