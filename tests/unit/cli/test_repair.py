@@ -21,6 +21,7 @@ from streamduel.records import MAX_TIME
 from streamduel.testing import encode
 from streamduel_files.outlet import FileOutlet
 from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
+from tests.unit.stream.folding import DUEL
 
 HALF = 1000
 
@@ -252,6 +253,20 @@ def test_stream_time_is_set_back_and_replay_agrees(streamduel: Streamduel, half:
     assert run(half / "search.yaml", "--until-end").status == 0
     assert partition(half)["repairs"][0]["done"]
     assert streamduel("replay", half / "search.yaml").status == 0
+
+
+def test_the_default_time_is_the_median_of_the_newest_timestamps(
+    streamduel: Streamduel, half: Path
+) -> None:
+    """Neither 49 wrong clocks of the newest 101 nor zeros nor older records have an influence."""
+    newest, year_2099 = 1_800_000_000_000, 4_070_908_800_000
+    times = [*(newest - 1000 * n for n in range(60)), *[0] * 10, *[year_2099] * 49]
+    write(
+        half,
+        [*LOG[:HALF], *(encode({**DUEL, "id": f"n-{n}", "ts": ts}) for n, ts in enumerate(times))],
+    )
+    assert repair(streamduel, half, "time", "--partition", 0).status == 0
+    assert [it["to"] for it in partition(half)["repairs"]] == [newest - 9000]
 
 
 def test_the_default_time_is_that_of_a_foreign_click_log(
