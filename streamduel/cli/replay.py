@@ -26,7 +26,9 @@ from streamduel.stream import replay as audit
 def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Fold the click log again and compare every assignment with the published one.
 
-    Exits with 0 when all are equal; else shows the first difference and exits with 1.
+    Exits with 0 when all are equal; else shows the first difference and exits with 1. Assignments
+    that differ only in `offset`, `ts` or `valid_until`, as those of an earlier release may, do not
+    end the replay: it also shows their number, and whether the states are equal.
     """
     with errors_as_json(as_json):
         verdict = _audit(load_config(config), Console(quiet=True) if quiet else err)
@@ -52,6 +54,13 @@ def _print(verdict: audit.Verdict) -> None:
         say(err, plain(f"'{name}' was removed and cannot be folded again; it was not checked."))
     if verdict.difference:
         say(out, plain(verdict.difference))
+        if verdict.states_equal:
+            say(
+                out,
+                f"{counted(verdict.dated, 'assignment')} with another offset, ts or valid_until "
+                f"only, as an earlier release may publish; "
+                f"{counted(verdict.assignments, 'assignment')} equal, states equal.",
+            )
         return
     say(
         out,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import structs
@@ -14,12 +14,18 @@ from msgspec import structs
 from streamduel.config import Config
 from streamduel.connector import Archive, ControlledSource, LogRecord, Poll, Source
 from streamduel.errors import ConnectorError, SnapshotError
+from streamduel.records import Assignment
 from streamduel.stream import continuity, saved_state, snapshot, snapshot_reading
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.repairs import Repair, Repairs
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.runner import RESTORE_POLL
 from streamduel.stream.task import PartitionTask
+
+DATE: Final = ("offset", "ts", "valid_until")
+"""The fields of an assignment that say at which record it was decided, and until when it is valid.
+A release that dates records in another way, or applies a deadline at another record, changes only
+these."""
 
 
 @dataclass(slots=True)
@@ -29,14 +35,20 @@ class Verdict:
     Attributes:
         records: the number of records folded again.
         assignments: the number of published assignments that were reproduced byte for byte.
-        difference: the first difference, as a sentence; None if there is none.
+        dated: the number of published assignments that differ only in `offset`, `ts` or
+            `valid_until`, as those that an earlier release published may.
+        difference: the first difference, as a sentence, or the first of another kind than `dated`
+            if there is one; None if there is none.
+        states_equal: whether the states were compared, and are equal.
         unchecked: experiments that were removed from the configuration and cannot be folded again:
             before this click log began, or their settings cannot be read any more.
     """
 
     records: int = 0
     assignments: int = 0
+    dated: int = 0
     difference: str | None = None
+    states_equal: bool = False
     unchecked: list[str] = field(default_factory=list)
 
 
@@ -103,7 +115,8 @@ def replay(
     """Reproduce every published assignment, and report the first that differs.
 
     The click log is read up to the offset of the newest snapshot. On a compacted topic, an
-    assignment that a later one has replaced may be gone; the others must be equal.
+    assignment that a later one has replaced may be gone; the others must be equal. The replay
+    continues after assignments that differ only in their date: what they decide is equal.
 
     Args:
         config: the configuration that the service ran with.
@@ -278,17 +291,22 @@ def _compare(
     compacted: bool,
     verdict: Verdict,
 ) -> bool:
-    """Compare a task's assignments since the last call; False at the first difference."""
+    """Compare a task's assignments since the last call; False at a difference in content."""
     for message in task.take_commit().assignments:
         key = _key(message.value)
         reproduced.add(key)
         found = published.get(key)
         if found is None and compacted:
             continue
-        if found != message.value:
-            verdict.difference = _difference(key, found, message.value)
+        if found == message.value:
+            verdict.assignments += 1
+            continue
+        difference = _difference(key, found, message.value)
+        if found is None or not _differ_in_date(found, message.value):
+            verdict.difference = difference
             return False
-        verdict.assignments += 1
+        verdict.dated += 1
+        verdict.difference = verdict.difference or difference
     return True
 
 
@@ -324,12 +342,23 @@ def _compare_rest(
                     f"the replay {found}."
                 )
                 return
+    verdict.states_equal = True
 
 
 def _difference(key: tuple[str, int], found: bytes | None, expected: bytes | None) -> str:
     shown = "nothing" if found is None else found.decode(errors="replace")
     wanted = "nothing" if expected is None else expected.decode()
     return f"epoch {key[1]} of '{key[0]}' differs:\n  published: {shown}\n  replayed: {wanted}"
+
+
+def _differ_in_date(found: bytes, expected: bytes) -> bool:
+    """Whether a published assignment differs from the replayed one only in its date."""
+    try:
+        published, replayed = (msgspec.json.decode(it, type=Assignment) for it in (found, expected))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    dated = structs.replace(replayed, **{key: getattr(published, key) for key in DATE})
+    return msgspec.json.encode(dated) == found
 
 
 class _Key(msgspec.Struct):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -59,6 +60,22 @@ def test_replay_shows_a_changed_byte(streamduel: Streamduel, folder: Path, epoch
         f"epoch {index + 1} of 'search' differs:\n"
         f"  published: {published[index].decode()}  replayed: {honest.decode()}",
         "",
+    )
+
+
+def test_replay_tells_what_else_is_equal_where_only_dates_differ(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    published = lines(folder)
+    published[1] = re.sub(rb'"offset":\d+', b'"offset":1', published[1])
+    assert published[1] != lines(folder)[1]
+    rewrite(folder, published)
+    result = replay(streamduel, folder)
+    assert result.status == 1
+    assert result.out.startswith("epoch 2 of 'search' differs:\n  published: ")
+    assert result.out.endswith(
+        f"1 assignment with another offset, ts or valid_until only, as an earlier release may "
+        f"publish; {len(published) - 1:,} assignments equal, states equal.\n"
     )
 
 

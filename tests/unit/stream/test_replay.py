@@ -1,11 +1,14 @@
-"""Replay on a compacted topic: replaced assignments may be gone, the newest may not."""
+"""Replay: what is a difference, on a compacted topic too, and what ends it."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from streamduel.connector import Message
 from streamduel.errors import SnapshotError
+from streamduel.records import Assignment
 from streamduel.stream.replay import Verdict, replay
 from streamduel.testing import Broker, MemoryOutlet
 from tests.unit.stream.test_runner import CONFIG, Deleted, undisturbed
@@ -61,3 +64,26 @@ def test_deleted_records_are_no_difference(late: bool) -> None:
     broker = undisturbed()
     with pytest.raises(SnapshotError, match=r"'clicks' no longer has the records 0 to 7 of part"):
         replay(CONFIG, Deleted(broker, 8, late=late), Compacted(broker))
+
+
+def dated(assignment: Message, **changes: int) -> Message:
+    content = msgspec.json.decode(assignment.value, type=Assignment)
+    return Message(None, msgspec.json.encode(structs.replace(content, **changes)))
+
+
+def test_the_replay_goes_on_after_assignments_that_differ_only_in_their_date() -> None:
+    broker = undisturbed()
+    honest = broker.assignments[2]
+    for at, changes in ((2, {"offset": 1}), (4, {"ts": 7, "valid_until": 9})):
+        broker.assignments[at] = dated(broker.assignments[at], **changes)
+    verdict = audit(broker)
+    assert verdict.difference == (
+        f"epoch 3 of 'search' differs:\n  published: {broker.assignments[2].value.decode()}\n"
+        f"  replayed: {honest.value.decode()}"
+    )
+    assert (verdict.dated, verdict.assignments) == (2, len(broker.assignments) - 2)
+    assert (verdict.records, verdict.states_equal) == (len(broker.records()), True)
+    broker.assignments[5] = dated(broker.assignments[5], duels=0)
+    verdict = audit(broker)
+    assert "epoch 6 of 'search' differs" in (verdict.difference or "")
+    assert (verdict.dated, verdict.states_equal) == (2, False)
