@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from streamduel import policies
+from streamduel.config import experiment, model
 from streamduel.config.shape import one_of
 from streamduel.connector import connector_names
 from streamduel.interleaving.credit import CREDITS
+from streamduel_files.settings import FileSinkSettings, FileSnapshotSettings, FileSourceSettings
 from tests.unit.config.configurations import GONE
+from tests.unit.config.sentences import keys
 
-TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, spark, time"
-EXPERIMENT = (
-    "aim, arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "examples, guardrails, hypothesis, join_window_ms, links, max_per_client, no_click, notes, "
-    "owner, policy, prior, seed, segments, slate, smallest_difference, stop, ties"
-)
+TOP = keys(model.Config)
+EXPERIMENT = keys(experiment.ExperimentSettings)
+SOURCE = keys(FileSourceSettings, "format")
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"
 CREDIT = "experiments.search.credit"
@@ -31,25 +31,26 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("sorce", {}, f"unknown key 'sorce'; did you mean 'source'? Allowed there: {TOP}."),
     ("qqq", 1, f"unknown key 'qqq'. Allowed there: {TOP}."),
     ("source.pth", "x",
-     "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, format, path."),
+     f"unknown key 'source.pth'; did you mean 'path'? Allowed there: {SOURCE}."),
     ("source.fromat", "ubi",
-     "unknown key 'source.fromat'; did you mean 'format'? Allowed there: connector, format, path."),
+     f"unknown key 'source.fromat'; did you mean 'format'? Allowed there: {SOURCE}."),
     ("sink.bath", "x",
-     "unknown key 'sink.bath'; did you mean 'path'? Allowed there: connector, path."),
+     "unknown key 'sink.bath'; did you mean 'path'? "
+     f"Allowed there: {keys(FileSinkSettings)}."),
     ("snapshots.topic", "x",
-     "unknown key 'snapshots.topic'. Allowed there: connector, path."),
+     f"unknown key 'snapshots.topic'. Allowed there: {keys(FileSnapshotSettings)}."),
     ("dedupe.window_record", 5,
      "unknown key 'dedupe.window_record'; did you mean 'window_records'? "
-     "Allowed there: window_ms, window_records."),
+     f"Allowed there: {keys(model.DedupeSettings)}."),
     ("limits.max_bytes", 5,
      "unknown key 'limits.max_bytes'; did you mean 'max_open_bytes'? "
-     "Allowed there: control_records, max_batch_bytes, max_duels_per_record, "
-     "max_open_bytes, max_ranks, max_record_bytes."),
+     f"Allowed there: {keys(model.LimitSettings)}."),
     ("commit.interval", 5,
      "unknown key 'commit.interval'; did you mean 'interval_ms'? "
-     "Allowed there: interval_ms, max_output_bytes, max_outputs."),
+     f"Allowed there: {keys(model.CommitSettings)}."),
     ("monitoring", {"prot": 9400},
-     "unknown key 'monitoring.prot'; did you mean 'port'? Allowed there: host, port."),
+     "unknown key 'monitoring.prot'; did you mean 'port'? "
+     f"Allowed there: {keys(model.MonitoringSettings)}."),
     ("experiments.search.arm", [],
      f"unknown key 'experiments.search.arm'; did you mean 'arms'? Allowed there: {EXPERIMENT}."),
     ("experiments.search.decide_evry", 5,
@@ -61,8 +62,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "experiments.a\\nb: policy 'rucb' has no parameter 'alpa'; did you mean 'alpha'? It has "
      "'alpha', 'champion_set', 'window'."),
     ("experiments.search.credit", {"nam": "click_count"},
-     "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: eta, name, "
-     "propensities, weights."),
+     "unknown key 'experiments.search.credit.nam'; did you mean 'name'? "
+     f"Allowed there: {keys(experiment.CreditSettings)}."),
     # Segments.
     (f"{ARMS[:-5]}.segments", {"class": []},
      "experiments.search.segments.class must be a list of 1 to 32 entries (found an empty list)."),
@@ -188,8 +189,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "source.format.sides must be 'query' or 'events' (found 'quory'); did you mean 'query'?"),
     # Guardrails that contradict the arms or themselves.
     (GUARDRAILS, {"max_shares": 0.5},
-     f"unknown key '{GUARDRAILS}.max_shares'; did you mean 'max_share'? Allowed there: "
-     "control_arm, fallback, freeze_pair, max_share, min_share."),
+     f"unknown key '{GUARDRAILS}.max_shares'; did you mean 'max_share'? "
+     f"Allowed there: {keys(experiment.GuardrailSettings)}."),
     (GUARDRAILS, {"control_arm": "bm52", "min_share": 0.1},
      f"{GUARDRAILS}.control_arm must be one of the arms, bm25, ltr-v1, ltr-v2 (found 'bm52'); did "
      "you mean 'bm25'?"),
@@ -252,8 +253,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
     (CREDIT, {"name": "weighted", "weights": {"cart": 3}, "propensities": [1]},
      f"{CREDIT}: credit function 'weighted' has no parameter 'propensities'; it has 'weights'."),
     (CREDIT, {"name": "weighted", "wieghts": {"cart": 3}},
-     f"unknown key '{CREDIT}.wieghts'; did you mean 'weights'? Allowed there: eta, name, "
-     "propensities, weights."),
+     f"unknown key '{CREDIT}.wieghts'; did you mean 'weights'? "
+     f"Allowed there: {keys(experiment.CreditSettings)}."),
     (CREDIT, {"name": "weighted"}, f"{CREDIT}: credit function 'weighted' needs 'weights'."),
     (CREDIT, {"name": "weighted", "weights": {}},
      f"{CREDIT}.weights must be a mapping of 1 to 1000 entries, or null (found an empty mapping)."),

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from streamduel.config import load
 from streamduel.errors import ConfigurationError
@@ -34,3 +35,8 @@ def without_place(text: str) -> str:
 def case(it: object) -> str:
     """The name of a test case: the beginning of its sentence."""
     return it.partition(" (found")[0][:70] if isinstance(it, str) else ""
+
+
+def keys(section: type[BaseModel], *others: str) -> str:
+    """The allowed keys of a section, as a sentence lists them."""
+    return ", ".join(sorted([*section.model_fields, *others]))

@@ -12,7 +12,7 @@ from streamduel.config import load
 from streamduel.config.document import MAX_BYTES
 from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
-from tests.unit.config.mistakes import ARMS, CONNECTORS, MISTAKES
+from tests.unit.config.mistakes import ARMS, CONNECTORS, MISTAKES, SOURCE
 from tests.unit.config.sentences import case, placed, told, without_place
 
 
@@ -182,7 +182,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         ("STREAMDUEL_DEDUPE", "{window_ms: 1, window_ms: 2}",
          "dedupe must be a mapping (found '{window_ms: 1, window_ms: 2}')."),
         ("STREAMDUEL_SOURCE__PTH", "x",
-         "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, format, path."),
+         f"unknown key 'source.pth'; did you mean 'path'? Allowed there: {SOURCE}."),
         ("STREAMDUEL_SOURCE__CONNECTOR", "fils",
          f"source.connector must be {CONNECTORS} (found 'fils'); did you mean 'files'?"),
         ("STREAMDUEL_SOURCE__CONNECTOR__NAME", "files",
