@@ -6,10 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from streamduel.errors import ConfigurationError
-from streamduel_kafka.settings import SourceSettings
+from streamduel_kafka.settings import Security, SourceSettings
 from streamduel_spark.kafka_options import kafka_options
+
+APART = {
+    # Read into the passwords.
+    "ssl_password_file", "sasl_plain_password_file",
+    # Refused with a section `spark`.
+    "ssl_crlfile", "ssl_ciphers",
+    # Of GSSAPI, which is refused with a section `spark`.
+    "sasl_kerberos_name", "sasl_kerberos_service_name", "sasl_kerberos_domain_name",
+}  # fmt: skip
 
 
 def options(folder: Path, **settings: Any) -> dict[str, str]:
@@ -98,3 +108,31 @@ def test_a_login_has_the_module_of_its_mechanism_and_a_quoted_password(
     assert found["kafka.sasl.jaas.config"] == (
         f'org.apache.kafka.common.security.{module} required username="u" password="{quoted}";'
     )
+
+
+def another(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, Path):
+        return value.with_name("other.pem")
+    return SecretStr("other") if isinstance(value, SecretStr) else "other"
+
+
+def test_every_setting_of_security_is_passed_on(tmp_path: Path) -> None:
+    for name in ("ca", "cert", "key", "other"):
+        (tmp_path / f"{name}.pem").write_text(f"text of {name}")
+    source = SourceSettings.model_validate(
+        {
+            "bootstrap_servers": "a:1", "topic": "duels", "group": "g",
+            "security_protocol": "SASL_SSL", "ssl_cafile": "ca.pem", "ssl_certfile": "cert.pem",
+            "ssl_keyfile": "key.pem", "ssl_password": "word", "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "u", "sasl_plain_password": "word",
+        },
+        context={"directory": tmp_path},
+    )  # fmt: skip
+    before, ignored = kafka_options(source, "raw"), set()
+    for name in Security.model_fields:
+        changed = source.model_copy(update={name: another(getattr(source, name))})
+        if kafka_options(changed, "raw") == before:
+            ignored.add(name)
+    assert ignored == APART
