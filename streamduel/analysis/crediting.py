@@ -18,13 +18,7 @@ from streamduel.interleaving.credit import CREDITS, Click, Credit, Shown, create
 CREDITED_AT_ONCE: Final = 10_000
 
 POWER_LAW: Final = 1
-"""The exponent of `position_debiased`, where propensities were not measured: the usual one."""
-
-OF_RANKS: Final = frozenset({"position_debiased", "probabilistic"})
-"""Credit functions that say nothing if the ranks of the clicks are unknown."""
-
-OF_ORDER: Final = frozenset({"first_click", "last_click"})
-"""Credit functions that say nothing if only the numbers of clicks are known."""
+"""The parameter `eta`, where propensities were not measured: the usual one."""
 
 _ENTRY = re.compile(r"([ab-])(\d+)(?:@([^:]*))?(?::(.*))?", re.DOTALL)
 
@@ -35,20 +29,23 @@ _DECIDED: Final = {"=a": 2, "=b": 0, "=t": 1, "=n": 1}
 def functions(name: str, weights: Mapping[str, float]) -> dict[str, Credit]:
     """The credit functions to compare, the wanted one first.
 
+    Those with a required parameter that is not known here are left out.
+
     Args:
         name: the wanted one.
-        weights: of actions, for `weighted`, which is left out without them.
+        weights: of actions, the parameter `weights`; none: not known.
 
     Raises:
-        InterleavingError: there is no such credit function, or it needs weights.
+        InterleavingError: there is no such credit function, or a parameter of it is not known.
     """
-    parameters: dict[str, dict[str, object]] = {"position_debiased": {"eta": POWER_LAW}}
-    if weights:
-        parameters["weighted"] = {"weights": weights}
-    names = [each for each in CREDITS if each != "weighted" or weights]
-    wanted = create(name, **parameters.get(name, {}))
-    others = {each: create(each, **parameters.get(each, {})) for each in names if each != name}
-    return {name: wanted, **others}
+    known: dict[str, object] = {"eta": POWER_LAW, **({"weights": weights} if weights else {})}
+    found = {}
+    for each in dict.fromkeys([name, *CREDITS]):
+        declared = CREDITS[each].parameters if each in CREDITS else {}
+        unknown = any(required and one not in known for one, required in declared.items())
+        if each == name or not unknown:
+            found[each] = create(each, **{one: known[one] for one in declared if one in known})
+    return found
 
 
 def fit(engine: Engine, by_name: Mapping[str, Credit], wanted: str) -> dict[str, Credit]:
@@ -65,13 +62,13 @@ def fit(engine: Engine, by_name: Mapping[str, Credit], wanted: str) -> dict[str,
     sides_only, counted = engine.rows(
         "SELECT coalesce(bool_or(is_sides), false), coalesce(bool_or(is_counted), false) FROM lists"
     )[0]
-    unfit = (OF_RANKS if sides_only else frozenset()) | (OF_ORDER if counted else frozenset())
-    found = {name: each for name, each in by_name.items() if name not in unfit}
-    if wanted in unfit:
-        lacking = "order" if wanted in OF_ORDER else "ranks"
+    unsaid = {"order": counted, "ranks": sides_only}
+    unfit = {name: [need for need in CREDITS[name].needs if unsaid[need]] for name in by_name}
+    found = {name: each for name, each in by_name.items() if not unfit[name]}
+    if unfit[wanted]:
         raise ConfigurationError(
-            f"--credit {wanted} needs the {lacking} of the clicks, and for some lists only the"
-            f" clicks of each side are known (allowed: {', '.join(sorted(found))})."
+            f"--credit {wanted} needs the {unfit[wanted][0]} of the clicks, and for some lists only"
+            f" the clicks of each side are known (allowed: {', '.join(sorted(found))})."
         )
     return found
 

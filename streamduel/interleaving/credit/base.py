@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 
 class ClickLike(Protocol):
@@ -61,17 +61,23 @@ Credit = Callable[[ShownLike, Sequence[ClickLike]], float]
 wins) or 0.5 (a tie)."""
 
 
+Need = Literal["order", "ranks"]
+"""What a log may not say of its clicks: their order, or their ranks."""
+
+
 class CreditKind(NamedTuple):
     """An entry of `CREDITS`.
 
     `summary` says in a few words what makes a side win, and `source` names the papers. With
-    `has_parameters`, `function` makes the credit function from parameters.
+    `has_parameters`, `function` makes the credit function from parameters. `needs` says what of the
+    clicks it uses besides their sides and actions: it says nothing about a log without.
     """
 
     function: Callable[..., object]
     has_parameters: bool
     summary: str
     source: str
+    needs: Sequence[Need] = ()
 
     @property
     def parameters(self) -> Mapping[str, bool]:
@@ -89,12 +95,12 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def credit_function(
-    *, summary: str, source: str, has_parameters: bool = False
+    *, summary: str, source: str, has_parameters: bool = False, needs: Sequence[Need] = ()
 ) -> Callable[[_Function], _Function]:
     """Register a credit function, or one that makes it from parameters; see `CreditKind`."""
 
     def register(function: _Function) -> _Function:
-        REGISTRY[function.__name__] = CreditKind(function, has_parameters, summary, source)
+        REGISTRY[function.__name__] = CreditKind(function, has_parameters, summary, source, needs)
         return function
 
     return register

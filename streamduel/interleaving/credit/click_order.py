@@ -8,7 +8,7 @@ from streamduel.interleaving.base import at_rank
 from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function
 
 
-@credit_function(summary="the first click", source="after Yue et al., SIGIR 2010")
+@credit_function(summary="the first click", source="after Yue et al., SIGIR 2010", needs=["order"])
 def first_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     """The side whose document was clicked first wins.
 
@@ -42,7 +42,7 @@ def first_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     return _first(_teams(shown, clicks))
 
 
-@credit_function(summary="the last click", source="after Yue et al., SIGIR 2010")
+@credit_function(summary="the last click", source="after Yue et al., SIGIR 2010", needs=["order"])
 def last_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     """The side whose document was clicked last wins.
 

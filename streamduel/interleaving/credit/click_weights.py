@@ -80,6 +80,7 @@ def weighted(weights: Mapping[str, float]) -> Credit:
     summary="more clicks, each by the inverse propensity of its rank",
     source="Joachims, Swaminathan and Schnabel, WSDM 2017",
     has_parameters=True,
+    needs=["ranks"],
 )
 def position_debiased(
     propensities: Sequence[float] | None = None, eta: float | None = None

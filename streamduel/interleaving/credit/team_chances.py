@@ -21,6 +21,7 @@ MARGIN: Final = 1e-12
 @credit_function(
     summary="more clicks in more of the likely assignments",
     source="Hofmann, Whiteson and de Rijke, CIKM 2011",
+    needs=["ranks"],
 )
 def probabilistic(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     """The side that more probably has more clicks wins, over all teams the list may have come from.

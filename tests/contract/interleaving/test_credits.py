@@ -9,8 +9,6 @@ import pytest
 from streamduel.interleaving.credit import CREDITS, create
 from streamduel.testing.interleaving import CREDIT_CHECKS, CreditUnderTest
 
-USE_ORDER = {"first_click", "last_click"}
-
 PARAMETRIC = {
     "weighted": create("weighted", weights={"click": 0.1, "cart": 0.3}),
     "weighted, one action": create("weighted", weights={"click": 1}),
@@ -19,7 +17,7 @@ PARAMETRIC = {
 }
 
 TESTED = {
-    name: CreditUnderTest(create(name), uses_order=name in USE_ORDER)
+    name: CreditUnderTest(create(name), uses_order="order" in kind.needs)
     for name, kind in CREDITS.items()
     if not kind.has_parameters
 } | {name: CreditUnderTest(credit) for name, credit in PARAMETRIC.items()}

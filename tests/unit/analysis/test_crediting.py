@@ -1,4 +1,4 @@
-"""Weights of actions that no click has."""
+"""Credit functions that are compared, and weights of actions that no click has."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from streamduel.analysis import crediting
+from streamduel.errors import InterleavingError
+from streamduel.interleaving.credit import CREDITS, Credit, CreditKind, click_count
+from streamduel.interleaving.credit.base import REGISTRY, Need
 from tests.unit.analysis.exports import ROWS, Row, json_lines, lists, only
 
 
@@ -42,3 +45,27 @@ def test_patterns_are_credited_in_parts(tmp_path: Path, monkeypatch: pytest.Monk
     whole = only(path)
     monkeypatch.setattr(crediting, "CREDITED_AT_ONCE", 3)
     assert only(path) == whole
+
+
+def dwell(min_ms: int) -> Credit:
+    return lambda shown, clicks: click_count(shown, clicks[min_ms:])
+
+
+def test_a_function_with_an_unknown_parameter_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = CREDITS.keys() - {"weighted"}
+    monkeypatch.setitem(REGISTRY, "dwell", CreditKind(dwell, True, "", ""))
+    assert crediting.functions("any_click", {}).keys() == before
+    assert crediting.functions("any_click", {"cart": 3}).keys() == {*before, "weighted"}
+    with pytest.raises(InterleavingError, match="'dwell' needs 'min_ms'"):
+        crediting.functions("dwell", {})
+
+
+@pytest.mark.parametrize(
+    ("needs", "compared"), [(["order"], False), (["ranks"], False), ([], True)]
+)
+def test_a_function_that_needs_more_of_the_clicks_is_left_out(
+    needs: list[Need], compared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(REGISTRY, "new", CreditKind(click_count, False, "", "", needs))
+    rows = [{"a": "x", "b": "y", "clicks_a": n % 3, "clicks_b": 1} for n in range(90)]
+    assert ("new" in only(json_lines(tmp_path / "log.jsonl", rows)).credits) == compared
