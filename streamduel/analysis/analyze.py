@@ -49,6 +49,7 @@ from streamduel.analysis.timeline import timelines
 from streamduel.analysis.translating import translate
 from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, StreamduelError
+from streamduel.formats import FORMATS
 from streamduel.section import MAX_ARMS
 
 UNNAMED: Final = "experiment"
@@ -129,7 +130,7 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> tuple[Counter[str
     sources = with_list_ids(engine, sources)
     check_clicks(engine, sources)
     ignored: Counter[str] = Counter()
-    for kind in ("ubi", "solr"):
+    for kind in FORMATS:
         exports = [each for each in sources if each.kind == kind]
         if exports:
             translated, without_duel = translate(engine, exports, chosen, request.weights)

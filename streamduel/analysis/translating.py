@@ -18,7 +18,7 @@ from streamduel.analysis.inputs import File
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.tables import INNER, SAMPLE, Table, decoded, table
 from streamduel.errors import ConfigurationError
-from streamduel.formats import FormatSettings, Ignored, SolrSettings, UbiSettings
+from streamduel.formats import FORMATS, FormatSettings, Ignored, UbiSettings
 from streamduel.formats.reading import client, look_up
 from streamduel.records import MAX_NAME, InputEvent, Rejected
 
@@ -55,13 +55,12 @@ def translate(
         streamduel's own records, and the number of ignored rows by reason.
     """
     kind = sources[0].kind
-    settings: UbiSettings | SolrSettings
-    sides_only, more = False, {action: action for action in weighted}
+    more = {action: action for action in weighted}
+    settings: Any  # each format has `clicks`
     if kind == "ubi":
         settings = _ubi(engine, sources, chosen, more)
-        sides_only = settings.sides == "events"
     else:
-        settings = SolrSettings()
+        settings = FORMATS[kind]()
         settings = settings.model_copy(update={"clicks": settings.clicks | more})
     translator = _Translator(settings, chosen)
     path = engine.folder / f"translated-{kind}.jsonl"
@@ -72,7 +71,7 @@ def translate(
                 engine.done(f"translating {source.table.where}", done)
     own = table(engine, [File(str(path), "json", "none")])
     columns = own_columns(Chosen([]))
-    return Source(own, "own", columns, [], UNNAMED, sides_only), translator.ignored
+    return Source(own, "own", columns, [], UNNAMED, not settings.tells_ranks), translator.ignored
 
 
 def _lines(engine: Engine, rows: Table) -> Iterator[tuple[float, list[str]]]:

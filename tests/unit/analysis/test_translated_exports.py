@@ -9,7 +9,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from streamduel.analysis import translating
 from streamduel.analysis.analyze import Request, analyze
+from streamduel.errors import StreamduelError
+from streamduel.formats import FORMATS, Ignored, SolrSettings
+from streamduel.records import InputEvent
 from tests.unit.analysis.exports import (
     ROWS,
     WINS,
@@ -38,6 +42,22 @@ def ubi(rows: list[Row], *, by_event: bool = False) -> tuple[list[Row], list[Row
             event = {"object": clicked, "position": {"ordinal": rank + 1}, **side}
             events.append({**common, "action_name": "click", "event_attributes": event})
     return queries, events
+
+
+class OtherSettings(SolrSettings):
+    """Ignores all records."""
+
+    def translate(self, value: bytes) -> list[InputEvent]:
+        raise Ignored("other")
+
+
+def test_an_export_is_translated_by_its_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translating, "FORMATS", {**FORMATS, "solr": OtherSettings})
+    clicks = [{"type": "click", "query_id": f"q{n}", "doc": "d1"} for n in range(9)]
+    with pytest.raises(StreamduelError, match="9 other"):
+        only(json_lines(tmp_path / "solr.jsonl", clicks))
 
 
 def test_infinite_numbers_of_a_translated_table_are_null(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from streamduel.analysis.analyze import Request, analyze
 from streamduel.config import Config, load
 from streamduel.formats import FORMATS
 from streamduel.stream.routing import ClickLog
@@ -45,7 +46,7 @@ def test_each_configuration_is_valid(section: dict[str, Any]) -> None:
 def saved(name: str, folder: Path) -> Path:
     """A folder with the files of an example."""
     [configuration] = [it for it in blocks("yaml") if f"path: {name}.ndjson" in it]
-    [log] = [it for it in blocks("json") if ("user_query" in it) == (name == "ubi")]
+    [log] = re.findall(rf"`{name}.ndjson`:\n\n```json\n(.*?)```", PAGE, re.DOTALL)
     for suffix, text in (("yaml", configuration), ("ndjson", log)):
         assert f"`{name}.{suffix}`" in PAGE
         (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8")
@@ -65,6 +66,13 @@ def test_each_command_answers_as_the_page_shows(name: str, tmp_path: Path) -> No
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.rstrip() for line in done.stdout.splitlines()][: len(answer)] == answer
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_analyze_recognises_the_example(name: str, tmp_path: Path) -> None:
+    log = saved(name, tmp_path).with_suffix(".ndjson")
+    [found] = analyze(Request([str(log)])).experiments.values()
+    assert found.duels == 2
 
 
 @pytest.mark.parametrize("name", FORMATS)
