@@ -59,8 +59,9 @@ def check_proposals_without_feedback_spread(tested: PolicyUnderTest) -> None:
     for seed in range(5):
         pairs = np.sort(tested.new(n_arms, seed).propose(n), axis=1).tolist()
         frequency = Counter(map(tuple, pairs))
-        assert max(frequency.values()) <= n // 3
-        assert set(itertools.chain.from_iterable(frequency)) == set(range(n_arms))
+        most, found = max(frequency.values()), set(itertools.chain.from_iterable(frequency))
+        assert most <= n // 3, f"{most} of {n} proposals without outcomes are of one pair"
+        assert found == set(range(n_arms)), f"{n} proposals without outcomes are of arms {found}"
 
 
 def check_asking_changes_nothing(tested: PolicyUnderTest) -> None:

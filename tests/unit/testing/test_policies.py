@@ -13,7 +13,11 @@ from streamduel import policies
 from streamduel.errors import PolicyError
 from streamduel.policies.uniform import Uniform
 from streamduel.testing.policies import CHECKS, PolicyUnderTest
-from streamduel.testing.policies.proposing import check_asking_changes_nothing
+from streamduel.testing.policies.arms import check_a_new_arm_that_is_the_best_is_found
+from streamduel.testing.policies.proposing import (
+    check_asking_changes_nothing,
+    check_proposals_without_feedback_spread,
+)
 from streamduel.testing.policies.state import check_equal_seeds_give_equal_duels_in_another_process
 
 
@@ -40,6 +44,29 @@ def test_a_faulty_explain_is_found(
     monkeypatch.setattr(policies.get("uniform"), "explain", explain)
     with pytest.raises((AssertionError, NotImplementedError), match=shown):
         check_asking_changes_nothing(PolicyUnderTest(policies.get("uniform")))
+
+
+class OnePair(Uniform):
+    """It compares the last two arms alone."""
+
+    def _choose(self, t: int) -> tuple[int, int]:
+        return self.n_arms - 2, self.n_arms - 1
+
+
+@pytest.mark.parametrize(
+    ("check", "sentence"),
+    [
+        (check_proposals_without_feedback_spread,
+         "15 of 15 proposals without outcomes are of one pair"),
+        (check_a_new_arm_that_is_the_best_is_found,
+         "arm 1 is the champion, 3000 duels after the best arm was added"),
+    ],
+)  # fmt: skip
+def test_a_policy_that_compares_one_pair_is_found(
+    check: Callable[[PolicyUnderTest], None], sentence: str
+) -> None:
+    with pytest.raises(AssertionError, match=sentence):
+        check(PolicyUnderTest(OnePair))
 
 
 class LateHashOrder(Uniform):
