@@ -14,12 +14,17 @@ import pytest
 
 from streamduel.monitoring import api
 from streamduel.monitoring.experiments_csv import COLUMNS
+from streamduel.stream.tallies import Outcomes
 from streamduel.testing import encode
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
 from tests.unit.monitoring.served import Service
 from tests.unit.monitoring.test_experiments import UNUSUAL
 
 ARMS = ("bm25", "ltr", "dense")
+
+
+def test_the_api_has_every_outcome_of_records() -> None:
+    assert api.Tallies.__struct_fields__ == Outcomes.__struct_fields__
 
 
 def answered(service: Service, path: str) -> dict[str, Any]:

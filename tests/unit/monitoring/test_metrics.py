@@ -7,9 +7,10 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from streamduel.monitoring.collector import Metrics
-from streamduel.monitoring.metrics import METRICS
+from streamduel.monitoring.metrics import METRICS, OUTCOMES
 from streamduel.monitoring.reference import PROCESS_METRICS, example, series
 from streamduel.stream.routing import ClickLog
+from streamduel.stream.tallies import Outcomes
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import encode
 from tests.unit.monitoring.fold import (
@@ -370,3 +371,8 @@ class TestPartitions:
         metrics.lost([0])
         metrics.restored(task(configured, entries=entries))
         assert value(scrape(metrics.registry), "dead_letters_total", reason="invalid_json") == 2
+
+
+def test_every_outcome_of_records_has_a_metric() -> None:
+    of_their_own = {"dead_letter", "capped"}
+    assert set(OUTCOMES) == {*Outcomes.__struct_fields__} - of_their_own
