@@ -1,4 +1,4 @@
-"""Access control lists: the sentence that names a missing right, and how to grant it."""
+"""The sentence that names a missing right, and how to grant it; that for refused credentials."""
 
 from __future__ import annotations
 
@@ -25,6 +25,20 @@ def missing(wanted: Collection[str], granted: Collection[str] | None) -> list[st
     return [operation for operation in wanted if operation.upper() not in granted]
 
 
+def refused_credentials(settings: Mapping[str, Any], error: BaseException) -> str:
+    """The sentence for brokers that refuse the password of a client.
+
+    Args:
+        settings: the client's settings.
+        error: their answer.
+    """
+    return (
+        f"Kafka at {','.join(settings['bootstrap_servers'])} refused the credentials "
+        f"(sasl_mechanism {settings.get('sasl_mechanism')}, user "
+        f"{settings.get('sasl_plain_username')!r}): {str(error).rstrip('.')}."
+    )
+
+
 class Rights:
     """What a client may do, for the sentence that says what it may not.
 
@@ -40,6 +54,7 @@ class Rights:
         group: str | None = None,
         transactional_id: str | None = None,
     ) -> None:
+        self._settings = settings
         self._servers = ",".join(settings["bootstrap_servers"])
         self._user: str | None = settings.get("sasl_plain_username")
         self._group = group
@@ -67,7 +82,7 @@ class Rights:
     def refused(
         self, error: BaseException, operation: str, topic: str = "", setting: str = ""
     ) -> ConnectorError | None:
-        """The error for an answer of the broker that refuses a right; None for any other.
+        """The error for an answer that refuses a right or the credentials; None for any other.
 
         Args:
             error: the answer.
@@ -75,6 +90,11 @@ class Rights:
             topic: the topic, if the answer does not name it.
             setting: the configuration key that names the topic.
         """
+        if isinstance(error, errors.SaslAuthenticationFailedError):
+            return ConnectorError(
+                f"{refused_credentials(self._settings, error)} A new password in "
+                "sasl_plain_password_file is read at the next start."
+            )
         if isinstance(error, errors.TopicAuthorizationFailedError):
             named = error.args[0] if error.args else None
             topics = sorted(named) if isinstance(named, (set, frozenset)) else []

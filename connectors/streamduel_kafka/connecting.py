@@ -9,6 +9,7 @@ import structlog
 from kafka import errors
 
 from streamduel.errors import ConnectorError
+from streamduel.kafka_rights import refused_credentials
 from streamduel_kafka.client import Client, Options
 
 log = structlog.stdlib.get_logger(__name__)
@@ -115,11 +116,7 @@ def unreachable(settings: Mapping[str, Any], error: Exception) -> ConnectorError
     """The error for brokers that cannot be used, with the settings to check."""
     servers = ",".join(settings["bootstrap_servers"])
     if isinstance(error, errors.SaslAuthenticationFailedError):
-        return ConnectorError(
-            f"Kafka at {servers} refused the credentials "
-            f"(sasl_mechanism {settings.get('sasl_mechanism')}, user "
-            f"{settings.get('sasl_plain_username')!r}): {reason(error)}."
-        )
+        return ConnectorError(refused_credentials(settings, error))
     if isinstance(error, UNREACHABLE):
         protocol, user = settings["security_protocol"], settings.get("sasl_plain_username")
         # A lost connection may be a refused password (see `kafka_python.opening`).

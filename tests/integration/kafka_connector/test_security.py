@@ -149,8 +149,11 @@ def test_a_new_password_is_read_at_the_next_start(
         password.write_text("battery staple")
         try:
             secure.restart()
-            with pytest.raises(ConnectorError, match="invalid credentials"):
+            with pytest.raises(ConnectorError, match="invalid credentials") as refused:
                 reconnects(source)
+            told = "refused the credentials (sasl_mechanism SCRAM-SHA-512, user 'ada')"
+            assert told in str(refused.value)
+            assert str(refused.value).endswith(" is read at the next start.")
             with closing(opened(secure, keys, **own)) as following:
                 assert gain(following, 1) == [0]
         finally:
