@@ -153,7 +153,8 @@ def is_fatal(error: BaseException) -> bool:
 
 CLOCK: Final = (
     "the clock of this machine must be ahead of the brokers' by at most the topic's "
-    "message.timestamp.after.max.ms, an hour by default"
+    "message.timestamp.after.max.ms, an hour by default, and behind it by at most the topic's "
+    "message.timestamp.before.max.ms, unlimited by default"
 )
 
 LIMITS: Final = {

@@ -97,6 +97,8 @@ def test_a_refusal_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (errors.InvalidTimestampError("One or more were rejected"), "the clock of this machine"),
         (errors.InvalidRecordError("Broker: failed to validate"), "the clock of this machine"),
         (errors.InvalidRecordError("Broker: failed to validate"), "cleanup.policy=compact"),
+        (errors.InvalidTimestampError("rejected"), "message.timestamp.after.max.ms, an hour"),
+        (errors.InvalidTimestampError("rejected"), "message.timestamp.before.max.ms, unlimited"),
     ],
 )
 def test_what_to_change_is_named(error: errors.KafkaError, setting: str) -> None:
