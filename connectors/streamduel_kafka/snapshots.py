@@ -90,7 +90,7 @@ class SnapshotLoader:
             ConnectorError: Kafka does not allow it, or the outlet was closed.
         """
         pause = MIN_PAUSE_SECONDS
-        deadline = warn_at = None
+        deadline = warn_at = held_since = None
         while not self._closing.is_set():
             try:
                 return self._attempt(partition)
@@ -99,7 +99,7 @@ class SnapshotLoader:
             except (errors.KafkaError, OSError) as error:
                 if is_fatal(error):
                     raise self._unreadable(partition, error) from error
-                log.warning("snapshot not read yet", partition=partition, error=self._why(error))
+                held_since = self._log_failed(partition, error, held_since)
                 deadline = warn_at = None  # the broker needs the whole time again when it is back
             except _Pending as why:
                 now = time.monotonic()
@@ -115,6 +115,30 @@ class SnapshotLoader:
             self._closing.wait(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         raise ConnectorError(f"the snapshot of partition {partition} was not loaded: shutting down")
+
+    def _log_failed(
+        self, partition: int, error: BaseException, held_since: float | None
+    ) -> float | None:
+        """Log a failed attempt.
+
+        Args:
+            partition: of the snapshot.
+            error: why it failed.
+            held_since: since when the transaction of a former process has not ended; None if that
+                was not the last failure.
+
+        Returns:
+            The new `held_since`.
+        """
+        found: dict[str, str] = {"error": self._why(error)}
+        if not isinstance(error, errors.ConcurrentTransactionsError):
+            held_since = None
+        elif held_since is None:
+            held_since = time.monotonic()
+        elif time.monotonic() - held_since > self._patience():
+            found["advice"] = HANGING
+        log.warning("snapshot not read yet", partition=partition, **found)
+        return held_since
 
     def _warn(self, partition: int, seconds: float, why: str) -> None:
         log.warning(
