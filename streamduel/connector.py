@@ -160,12 +160,15 @@ class Poll:
         records: per partition, in the order of their offsets.
         missed: partitions whose next records were deleted before they were delivered, each with the
             first offset that is left. Never in a poll with `hold`, whose task is behind.
+        unreadable: why some of this process's partitions cannot be read at present although the
+            click log can be reached, without a full stop; empty if all can be read.
     """
 
     lost: Sequence[int] = ()
     gained: Sequence[int] = ()
     records: Mapping[int, Sequence[LogRecord]] = field(default_factory=dict)
     missed: Mapping[int, int] = field(default_factory=dict)
+    unreadable: str = ""
 
 
 class Source(Protocol):

@@ -12,7 +12,7 @@ from streamduel.connector import LogRecord, Message, Snapshot
 from streamduel.errors import FOLDED_AGAIN, ConnectorError, SnapshotError
 from streamduel.kafka_rights import Rights
 from streamduel.records import Rejected
-from streamduel_kafka.client import Consumer, ConsumerOptions
+from streamduel_kafka.client import Consumer, ConsumerOptions, no_leader
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start, reason
 from streamduel_kafka.settings import Cluster, SinkSettings, SnapshotSettings
 from streamduel_kafka.topics import Topics
@@ -66,6 +66,8 @@ def read_present(
     """
     begins = consumer.begins(partitions, ASK_SECONDS)
     ends = consumer.stable_ends(partitions, ASK_SECONDS)
+    if lost := [at for at in partitions if at not in begins or at not in ends]:
+        raise errors.LeaderNotAvailableError(no_leader(lost))
     consumer.assign(begins)
     while any(consumer.position(at) < ends[at] for at in partitions):
         if closing is not None and closing.is_set():

@@ -137,11 +137,29 @@ class Found(NamedTuple):
         id: its id; None with brokers before Kafka 2.8.
         rights: the operations that this user may perform, in capitals; None where they were not
             asked for, and before Kafka 2.3.
+        leaderless: the partitions without a leader, which can be neither read nor written.
     """
 
     partitions: int
     id: str | None
     rights: Sequence[str] | None = None
+    leaderless: Sequence[int] = ()
+
+
+def no_leader(partitions: Collection[TopicPartition]) -> str:
+    """That these partitions have no leader, to be put into a sentence.
+
+    >>> no_leader([TopicPartition("clicks", 2), TopicPartition("clicks", 0)])
+    "partitions 0, 2 of 'clicks' have no leader"
+    """
+    numbers: dict[str, list[str]] = {}
+    for topic, number in sorted(partitions):
+        numbers.setdefault(topic, []).append(str(number))
+    named = " and ".join(
+        f"partition{'s' * (len(each) > 1)} {', '.join(each)} of '{topic}'"
+        for topic, each in numbers.items()
+    )
+    return f"{named} {'has' if len(partitions) == 1 else 'have'} no leader"
 
 
 class Committed(NamedTuple):
@@ -159,7 +177,8 @@ class Committed(NamedTuple):
 class Consumer(Protocol):
     """Reads topics. All methods except `connected` are called by one thread.
 
-    Every method that sends a request raises KafkaError.
+    Every method that sends a request raises KafkaError. Those that ask for offsets leave out
+    partitions without a leader; if no other is asked for, they raise a LeaderNotAvailableError.
     """
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import structlog
@@ -11,7 +11,7 @@ from kafka import TopicPartition, errors
 
 from streamduel.errors import ConnectorError
 from streamduel.kafka_rights import Rights
-from streamduel_kafka.client import Consumer
+from streamduel_kafka.client import METADATA_SECONDS, Consumer, Found, no_leader
 from streamduel_kafka.connecting import is_fatal, reason
 
 log = structlog.stdlib.get_logger(__name__)
@@ -32,6 +32,9 @@ PAUSE_SECONDS: Final = 0.1
 STANDSTILL_SECONDS: Final = 90.0
 """By default the broker aborts a transaction 60 s after it began, and checks that every 10 s: one
 that is open for longer has been given more time, or hangs."""
+
+LEADER_SECONDS: Final = METADATA_SECONDS + 1
+"""Until then a leader may be being elected, and only one answer of the brokers may say so."""
 
 
 class Bounds(NamedTuple):
@@ -72,6 +75,26 @@ class Standstill:
                 "gets the records behind it: find it with 'kafka-transactions.sh describe-"
                 "producers', and end it with its 'abort'",
             )  # fmt: skip
+
+
+class Leaderless:
+    """Notices partitions that have no leader for longer than an election takes.
+
+    Args:
+        topic: the click log.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._since: dict[int, float] = {}
+
+    def see(self, found: Found | None, owned: Collection[int]) -> str:
+        """Which of the owned partitions have had no leader for `LEADER_SECONDS`; else empty."""
+        now = time.monotonic()
+        lost = set(owned).intersection(found.leaderless if found is not None else ())
+        self._since = {number: self._since.get(number, now) for number in lost}
+        due = [number for number, since in self._since.items() if now - since >= LEADER_SECONDS]
+        return no_leader([TopicPartition(self._topic, it) for it in due]) if due else ""
 
 
 class Offsets:
@@ -120,7 +143,7 @@ class Offsets:
         return refused or ConnectorError(f"topic '{self._topic}' cannot be read: {reason(error)}.")
 
     def high_watermarks(self, partitions: Sequence[int]) -> dict[int, int]:
-        """The high watermark of each partition; empty without an answer in time."""
+        """The high watermark of each partition that has a leader; empty without an answer."""
         asked = [TopicPartition(self._topic, partition) for partition in partitions]
         try:
             found = self._consumer.high_watermarks(asked, LAG_SECONDS)
@@ -130,7 +153,7 @@ class Offsets:
         return {at.partition: high for at, high in found.items()}
 
     def stable_offset_lags(self, partitions: Sequence[int]) -> dict[int, int]:
-        """High watermark less last stable offset; empty without an answer in time."""
+        """High watermark less last stable offset; see `high_watermarks`."""
         asked = [TopicPartition(self._topic, partition) for partition in partitions]
         try:
             # In this order a record written in between does not look as if it were held back.
@@ -140,7 +163,7 @@ class Offsets:
             log.debug("lag unknown", topic=self._topic, error=reason(error))
             return {}
         lags: dict[int, int] = {}
-        for at in asked:
+        for at in high.keys() & stable.keys():
             lags[at.partition] = lag = max(0, high[at] - stable[at])
             self._standstill.see(at, stable[at], lag)
         return lags

@@ -29,6 +29,7 @@ from streamduel_kafka.offsets import (
     PAUSE_SECONDS,
     TRY_SECONDS,
     Bounds,
+    Leaderless,
     Offsets,
     check_same,
     name,
@@ -87,6 +88,7 @@ class KafkaSource:
         self.partitions = found.partitions
         self._id = found.id
         self._offsets = Offsets(consumer, topic, rights)
+        self._leaderless = Leaderless(topic)
         self._instance = instance
         self._leave = leave
         self._leave_unassigned = leave_unassigned  # until the first assignment
@@ -170,7 +172,8 @@ class KafkaSource:
         if self._control is not None:
             self._control.look()
             records = self._control.merge(records, self._rewind)
-        return Poll(lost, gained, records)
+        unreadable = self._leaderless.see(known, self._assigned.partitions)
+        return Poll(lost, gained, records, unreadable=unreadable)
 
     def _check_first(self, assigned: Assigned) -> None:
         """Join again if the first assignment is an outdated one, without partitions."""

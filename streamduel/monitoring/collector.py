@@ -82,6 +82,11 @@ class Metrics(Observer):
         if source != self._figures.connected:  # called at every turn, changes rarely
             self._replace(connected=source)
 
+    def unreadable(self, why: str) -> None:
+        """Partitions of this process cannot be read, or can."""
+        if why != self._figures.unreadable:
+            self._replace(unreadable=why)
+
     def gained(self, partitions: Sequence[int]) -> None:
         """The state of these partitions is being read."""
         self._replace(restoring=self._figures.restoring.union(partitions))

@@ -63,6 +63,7 @@ class Figures:
         poll_records: records per poll.
         turned_at: when a poll or a commit last completed; at first, when monitoring began.
         connected: whether the click log is reachable.
+        unreadable: why partitions of this process cannot be read nevertheless; empty if all can be.
         fenced: whether the last commit was refused, and its partitions have been neither restored
             nor lost since.
         refused: how many commits were refused since one succeeded.
@@ -83,6 +84,7 @@ class Figures:
     poll_records: Distribution
     turned_at: float = 0.0
     connected: bool = False
+    unreadable: str = ""
     fenced: bool = False
     refused: int = 0
     refused_at: float = 0.0
@@ -134,6 +136,8 @@ class Figures:
             )
         if not self.connected:
             reasons.append("the click log cannot be reached.")
+        elif self.unreadable:
+            reasons.append(f"{self.unreadable}.")
         if self.fenced:
             reasons.append("a commit was refused; the last committed state is being restored.")
         elif incomplete := self.incomplete():

@@ -363,7 +363,9 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Gauge(
         "streamduel_connected",
         ("connector",),
-        "1 while the click log is reachable, else 0.",
-        lambda figures: [((figures.connector,), float(figures.connected))],
+        "1 while the click log is reachable, with all partitions of this process, else 0.",
+        lambda figures: [
+            ((figures.connector,), float(figures.connected and not figures.unreadable))
+        ],
     ),
 )

@@ -49,6 +49,8 @@ class ServiceLog(Observer):
         self._restored_next: dict[int, int] = {}
         self._disconnected_at: float | None = None
         self._was_connected = False
+        self._unreadable = ""
+        self._unreadable_since = 0.0
         self._dead_letters: dict[int, Mapping[Reason, int]] = {}
         self._unlogged: Counter[Reason] = Counter()
         self._logged_at: dict[Reason, float] = {}
@@ -121,6 +123,20 @@ class ServiceLog(Observer):
             self._disconnected_at = self._clock()
             log.warning("connection lost")
         self._was_connected = self._was_connected or source
+
+    def unreadable(self, why: str) -> None:
+        """Log when partitions cannot be read any more, and when all can be read again."""
+        if why == self._unreadable:
+            return
+        if not self._unreadable:
+            self._unreadable_since = self._clock()
+        self._unreadable = why
+        if why:
+            log.warning("connection lost", why=why)
+        else:
+            log.info(
+                "connection regained", seconds=round(self._clock() - self._unreadable_since, 3)
+            )
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
         """Remember the committed offsets, and count new dead letters."""

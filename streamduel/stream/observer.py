@@ -24,6 +24,9 @@ class Observer:
     def connection(self, *, source: bool) -> None:
         """Whether the click log can be reached now."""
 
+    def unreadable(self, why: str) -> None:
+        """Why some partitions of this process cannot be read now; empty if all can be read."""
+
     def gained(self, partitions: Sequence[int]) -> None:
         """This process owns these partitions now; their snapshots are being loaded."""
 

@@ -147,6 +147,7 @@ class Runner:
         self._notify(lambda observer: observer.turned())
         connected = self._source.connected
         self._notify(lambda observer: observer.connection(source=connected))
+        self._notify(lambda observer: observer.unreadable(poll.unreadable))
         if poll.lost:
             self._drop(poll.lost)
         for partition in poll.gained:

@@ -4,11 +4,12 @@ Every topic, those of the group and transaction coordinators included, has three
 which must acknowledge a write. Clients reach each node directly, or through a `Proxy` of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Final, Self
 
 from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
 
 from tests.broker.local_kafka import LocalKafka, free_port, new_cluster_id
 from tests.broker.properties import cluster_properties
@@ -81,6 +82,16 @@ class LocalCluster:
             (found,) = admin.describe_topics([topic])
         at = next(each for each in found["partitions"] if each["partition_index"] == partition)
         return int(at["leader_id"]) - 1
+
+    def create_unreplicated(self, topic: str, nodes: Sequence[int]) -> None:
+        """Create a topic with a partition for each of these nodes, which has its only replica."""
+        new = NewTopic(
+            topic, -1, -1,
+            replica_assignments={at: [node + 1] for at, node in enumerate(nodes)},
+            topic_configs={"min.insync.replicas": "1", "retention.ms": "-1"},
+        )  # fmt: skip
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap_servers.split(",")) as admin:
+            admin.create_topics([new], wait_for_metadata=True)
 
     def heal(self) -> None:
         """Make the network whole, and start and resume the nodes that do not run."""

@@ -73,7 +73,7 @@ def test_a_new_topic_is_awaited_through_errors_that_pass() -> None:
 
 
 def test_every_repeated_request_takes_the_reports_of_the_client() -> None:
-    answers: Any = Answers(led("node"))
+    answers: Any = Answers(led("node"), led("node"))
     admin = ConfluentAdmin(answers)
     admin.ask("new")
     admin.ping()

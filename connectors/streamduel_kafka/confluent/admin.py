@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 from kafka import TopicPartition, errors
 
-from streamduel_kafka.client import AdminOptions, Found
+from streamduel_kafka.client import AdminOptions, Found, no_leader
 from streamduel_kafka.confluent.failures import translated, translating
 from streamduel_kafka.confluent.opening import NO_TOPIC, Errors, await_cluster, configuration
 
@@ -67,11 +67,14 @@ class ConfluentAdmin:
     def ask(self, topic: str, seconds: float = ASK_SECONDS) -> Any:
         """Request a topic, without waiting."""
         with self._asking():
-            asked = self._admin.describe_topics(
-                TopicCollection([topic]),
-                include_authorized_operations=True,
-                request_timeout=max(seconds, 0.001),
-            )
+            return self._describe(topic, seconds)
+
+    def _describe(self, topic: str, seconds: float) -> Any:
+        asked = self._admin.describe_topics(
+            TopicCollection([topic]),
+            include_authorized_operations=True,
+            request_timeout=max(seconds, 0.001),
+        )
         return asked[topic]
 
     def found(self, asked: Any, seconds: float) -> Found | None:
@@ -86,6 +89,7 @@ class ConfluentAdmin:
             len(described.partitions),
             None if identity == NO_ID else identity,
             None if rights is None else [each.name for each in rights],
+            [each.id for each in described.partitions if each.leader is None],
         )
 
     def find(self, topic: str) -> Found | None:
@@ -149,20 +153,38 @@ class ConfluentAdmin:
         seconds: float,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> dict[TopicPartition, int]:
-        """Offsets of partitions."""
+        """Offsets of partitions; without those that have no leader.
+
+        If one has none, librdkafka returns the offset of no other, either.
+        """
         if not partitions:
             return {}
         deadline = time.monotonic() + seconds
-        wanted = {Place(*at): spec for at in partitions}
         with self._asking():
-            asked = self._admin.list_offsets(
-                wanted, isolation_level=isolation, request_timeout=max(seconds, 0.001)
+            asked = [self._describe(it, seconds) for it in {at.topic for at in partitions}]
+        described = [answer(each, deadline - time.monotonic()) for each in asked]
+        leaderless = {
+            (topic.name, each.id)
+            for topic in described
+            for each in topic.partitions
+            if each.leader is None
+        }
+        wanted = {Place(*at): spec for at in partitions if at not in leaderless}
+        if not wanted:
+            raise errors.LeaderNotAvailableError(no_leader(partitions))
+        rest = max(deadline - time.monotonic(), 0.001)
+        with translating():
+            answers = self._admin.list_offsets(
+                wanted, isolation_level=isolation, request_timeout=rest
             )
         found = {}
-        for place, future in asked.items():
-            at = TopicPartition(place.topic, place.partition)
-            found[at] = int(answer(future, deadline - time.monotonic()).offset)
-        return {at: found[at] for at in partitions}
+        for place, future in answers.items():
+            offset = int(answer(future, deadline - time.monotonic()).offset)
+            if offset >= 0:  # else it has lost its leader just now
+                found[TopicPartition(place.topic, place.partition)] = offset
+        if not found:
+            raise errors.LeaderNotAvailableError(no_leader(partitions))
+        return {at: found[at] for at in partitions if at in found}
 
     def close(self) -> None:
         """See the protocol.

@@ -31,7 +31,9 @@ class PythonAdmin:
         if kind is not errors.NoError:
             raise kind()
         identity = shown_topic_id(found.get("topic_id"))
-        return Found(len(found["partitions"]), identity, found.get("authorized_operations"))
+        partitions = found["partitions"]
+        leaderless = [it["partition_index"] for it in partitions if it["leader_id"] == -1]
+        return Found(len(partitions), identity, found.get("authorized_operations"), leaderless)
 
     def create(
         self, topic: str, partitions: int, replicas: int, configs: Mapping[str, str]

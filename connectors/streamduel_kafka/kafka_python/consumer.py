@@ -10,6 +10,7 @@ from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
 from streamduel.connector import LogRecord
 from streamduel.kafka_batches import bound_reads
@@ -133,19 +134,21 @@ class PythonConsumer:
         self, partitions: Sequence[TopicPartition], seconds: float
     ) -> dict[TopicPartition, int]:
         """See the protocol."""
-        return dict(self._consumer.beginning_offsets(partitions, timeout_ms=int(1000 * seconds)))
+        return private.offsets(self._consumer, partitions, OffsetSpec.EARLIEST, seconds)
 
     def stable_ends(
         self, partitions: Sequence[TopicPartition], seconds: float
     ) -> dict[TopicPartition, int]:
         """See the protocol."""
-        return dict(self._consumer.end_offsets(partitions, timeout_ms=int(1000 * seconds)))
+        return private.offsets(self._consumer, partitions, OffsetSpec.LATEST, seconds)
 
     def high_watermarks(
         self, partitions: Sequence[TopicPartition], seconds: float
     ) -> dict[TopicPartition, int]:
         """See the protocol."""
-        return private.high_watermarks(self._consumer, partitions, seconds)
+        return private.offsets(
+            self._consumer, partitions, OffsetSpec.LATEST, seconds, IsolationLevel.READ_UNCOMMITTED
+        )
 
     def committed(self, at: TopicPartition, seconds: float) -> Committed | None:
         """See the protocol."""

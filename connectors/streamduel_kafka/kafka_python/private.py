@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka import TopicPartition, errors
-from kafka.protocol.consumer import IsolationLevel
+from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
-from streamduel_kafka.client import Found
+from streamduel_kafka.client import Found, no_leader
 
 NO_ID = uuid.UUID(int=0)
 
@@ -94,7 +94,11 @@ def known(consumer: Any, topic: str) -> Found | None:
     """
     cluster = consumer._client.cluster
     partitions = cluster.partitions_for_topic(topic)
-    return Found(len(partitions), shown_topic_id(cluster.topic_id(topic))) if partitions else None
+    if not partitions:
+        return None
+    leaderless = sorted(partitions - cluster.available_partitions_for_topic(topic))
+    identity = shown_topic_id(cluster.topic_id(topic))
+    return Found(len(partitions), identity, leaderless=leaderless)
 
 
 def ask_topics(consumer: Any) -> Any:
@@ -121,7 +125,11 @@ def await_answer(consumer: Any, topic: str, asked: Any, seconds: float) -> Found
     answer = client._net.run(client._manager.wait_for, asked, int(1000 * seconds))
     return next(
         (
-            Found(len(each.partitions), shown_topic_id(each.topic_id))
+            Found(
+                len(each.partitions),
+                shown_topic_id(each.topic_id),
+                leaderless=[it.partition_index for it in each.partitions if it.leader_id == -1],
+            )
             for each in answer.topics
             if each.name == topic and not each.error_code
         ),
@@ -153,21 +161,35 @@ def a_broker(admin: Any) -> int:
     return int(known[0].node_id)
 
 
-def high_watermarks(
-    consumer: Any, partitions: Sequence[TopicPartition], seconds: float
+def offsets(
+    consumer: Any,
+    partitions: Sequence[TopicPartition],
+    which: OffsetSpec,
+    seconds: float,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> dict[TopicPartition, int]:
-    """The ends of partitions with the records behind open transactions.
+    """Offsets of partitions; without those that have no leader.
 
-    Defect: `KafkaConsumer.end_offsets` has no isolation level; it uses that of the consumer, and
-    with "read_committed" returns last stable offsets.
+    Defects of `KafkaConsumer.beginning_offsets` and `end_offsets`:
+    - They have no isolation level. They use that of the consumer, and with "read_committed" the
+      ends are last stable offsets.
+    - If some of the partitions have no leader, they end with a KeyError.
 
     Raises:
+        LeaderNotAvailableError: none has a leader.
         KafkaError: no answer in time.
     """
     fetcher = copy.copy(consumer._fetcher)
-    fetcher._isolation_level = IsolationLevel.READ_UNCOMMITTED
-    ends: dict[TopicPartition, int] = fetcher.end_offsets(partitions, int(1000 * seconds))
-    return ends
+    fetcher._isolation_level = isolation
+    asked, milliseconds = dict.fromkeys(partitions, which), int(1000 * seconds)
+    try:
+        found = fetcher._net.run(fetcher._fetch_offsets_by_times_async, asked, milliseconds)
+    except errors.KafkaTimeoutError as error:
+        leader = consumer._client.cluster.leader_for_partition
+        if lost := [at for at in partitions if leader(at) == -1]:
+            raise errors.LeaderNotAvailableError(no_leader(lost)) from error
+        raise
+    return {at: int(each.offset) for at, each in found.items()}
 
 
 def displaced(consumer: Any) -> bool:

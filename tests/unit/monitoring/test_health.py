@@ -1,12 +1,15 @@
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from streamduel.connector import Poll
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS, MAX_WAIT_SECONDS, REFUSED_SECONDS
 from streamduel.stream.runner import Runner
 from streamduel.testing import END_OF_POLL, Broker, Record, duel
+from streamduel.testing.broker import MemorySource
 from tests.unit.monitoring.fold import STREAM_TIME, Clock, commit, config, duels, fold, task
 
 NO_PARTITION = "no partition is assigned to this process."
@@ -88,6 +91,27 @@ def test_not_ready_without_connection_partition_or_liveness(metrics: Metrics, cl
     clock.now += 61
     assert metrics.figures.why_not_ready() == [*metrics.figures.why_not_live(), NO_PARTITION]
     assert not Metrics("kafka", clock).figures.why_not_live()
+
+
+class Unreadable(MemorySource):
+    """A click log with a partition that cannot be read."""
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        return replace(super().poll(timeout, hold=hold), unreadable="partition 1 has no leader")
+
+
+def test_not_ready_while_a_partition_cannot_be_read(metrics: Metrics) -> None:
+    broker = Broker([duel("search", 0, "x", "y", "a")])
+    settings = config({"search": ("x", "y")})
+    source = Unreadable(broker)
+    runner = Runner(settings, source, broker.outlet(), lambda: 0.0, observers=[metrics])
+    runner.run(lambda: False, until_end=True)
+    assert metrics.figures.why_not_ready() == ["partition 1 has no leader."]
+    metrics.connection(source=False)
+    assert metrics.figures.why_not_ready() == [NO_LOG]
+    metrics.connection(source=True)
+    metrics.unreadable("")
+    assert metrics.figures.why_not_ready() == []
 
 
 def test_not_ready_while_partitions_are_restored(metrics: Metrics) -> None:

@@ -86,6 +86,12 @@ class TestProcess:
             found = value(scrape(metrics.registry), "connected", connector="kafka")
             assert found == connected
 
+    def test_not_connected_to_every_partition(self, metrics: Metrics) -> None:
+        metrics.connection(source=True)
+        for why in ("partition 2 of 'clicks' has no leader", ""):
+            metrics.unreadable(why)
+            assert value(scrape(metrics.registry), "connected", connector="kafka") == (not why)
+
     def test_scrapes_and_the_fold_do_not_disturb_each_other(self, metrics: Metrics) -> None:
         """Many scrapes while partitions are gained, committed and lost: each sees one moment."""
         watched = task(config({"search": ARMS, "ads": ARMS}))

@@ -121,6 +121,20 @@ def test_connection_lost_and_regained(
     assert logged[1:] == [{"event": "connection regained", "log_level": "info", "seconds": 12.0}]
 
 
+def test_a_partition_that_cannot_be_read_is_logged_once(
+    service_log: ServiceLog, clock: Clock, logged: list[EventDict]
+) -> None:
+    for why in ("", "partition 2 has no leader", "partition 2 has no leader"):
+        service_log.unreadable(why)
+    assert logged == [
+        {"event": "connection lost", "log_level": "warning", "why": "partition 2 has no leader"}
+    ]
+    clock.now += 12
+    service_log.unreadable("")
+    service_log.unreadable("")
+    assert logged[1:] == [{"event": "connection regained", "log_level": "info", "seconds": 12.0}]
+
+
 class TestDeadLetters:
     """However many there are, a line a minute for each reason, with all of them counted."""
 
