@@ -14,6 +14,7 @@ from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel.kafka_rights import Rights
 from streamduel_kafka.archive import READER
+from streamduel_kafka.client import no_leader
 from streamduel_kafka.connecting import LIMITS, UnreachableError, connect_at_start, reason
 from streamduel_kafka.group import REACH_SECONDS, group_admin
 from streamduel_kafka.instance import likely_name, transactional_id
@@ -82,7 +83,10 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
                     f"names like '{source.topic}' first.",
                 )
             )  # fmt: skip
-        elsewhere = _elsewhere(source, similar)
+        elsewhere, lost = _elsewhere(source, similar)
+        if lost:
+            sentence = f"not looked into: {no_leader(lost)}."
+            findings.append(Finding("other topics", "unknown", sentence))
     except (errors.KafkaError, ConnectorError, OSError, RuntimeError) as error:
         findings.append(Finding("other topics", "unknown", f"not looked into: {reason(error)}."))
     return Diagnosis(findings, elsewhere, committed)
@@ -130,12 +134,18 @@ def _topics(
         found = topics.require_snapshots(snapshots.topic, partitions)
         return f"is compacted, has {counted(found, 'partition')} and can be read"
 
-    yield _tried("source.topic", source.topic, log, missing)
-    if source.control_topic is not None:
-        yield _tried("source.control_topic", source.control_topic, control, missing)
-    yield _tried("sink.assignments", sink.assignments, assignments, missing)
-    yield _tried("sink.dead_letters", sink.dead_letters, dead_letters, missing)
-    yield _tried("snapshots.topic", snapshots.topic, state, missing)
+    checks = [
+        ("source.topic", source.topic, log),
+        ("source.control_topic", source.control_topic, control),
+        ("sink.assignments", sink.assignments, assignments),
+        ("sink.dead_letters", sink.dead_letters, dead_letters),
+        ("snapshots.topic", snapshots.topic, state),
+    ]
+    for name, topic, check in checks:
+        if topic is not None:
+            tried = _tried(name, topic, check, missing)
+            lost = topics.leaderless.get(topic)
+            yield _without_leader(name, lost) if lost and tried.verdict == "fine" else tried
     for topic, compression in topics.unbounded.items():
         yield Finding(
             "decompression", "warning",
@@ -166,6 +176,14 @@ def _tried(
         raise  # the other topics would only take as long again
     except ConnectorError as error:
         return Finding(name, "failed", str(error))
+
+
+def _without_leader(name: str, lost: Sequence[TopicPartition]) -> Finding:
+    return Finding(
+        name, "failed",
+        f"{no_leader(lost)}: nothing is read from it or written to it until a broker with a "
+        "replica of it is back (kafka-topics.sh --describe --unavailable-partitions).",
+    )  # fmt: skip
 
 
 def _deleted(finding: Finding, missing: Mapping[str, str]) -> Finding:
@@ -311,8 +329,10 @@ def by_similarity(name: str, topics: Iterable[str]) -> list[str]:
     return sorted(topics, key=lambda topic: (-likeness(topic), topic))
 
 
-def _elsewhere(source: SourceSettings, topics: Sequence[str]) -> dict[str, list[bytes]]:
-    """The newest values of topics that are not configured."""
+def _elsewhere(
+    source: SourceSettings, topics: Sequence[str]
+) -> tuple[dict[str, list[bytes]], list[TopicPartition]]:
+    """The newest values of topics that are not configured, and partitions without a leader."""
     found: dict[str, list[bytes]] = {}
     # Whoever writes there is not known, and only kafka-python bounds the decompression.
     settings = {**source.client_settings, "client": "kafka-python"}
@@ -325,7 +345,8 @@ def _elsewhere(source: SourceSettings, topics: Sequence[str]) -> dict[str, list[
         ][:OTHER_PARTITIONS]
         ends = consumer.stable_ends(places, READ_SECONDS) if places else {}
         begins = consumer.begins(places, READ_SECONDS) if places else {}
-        left = {at for at in places if ends[at] > begins[at]}
+        lost = [at for at in places if at not in ends or at not in begins]
+        left = {at for at in places if at not in lost and ends[at] > begins[at]}
         consumer.assign({at: max(begins[at], ends[at] - NEWEST) for at in sorted(left)})
         deadline = time.monotonic() + READ_SECONDS
         while left and time.monotonic() < deadline:
@@ -335,4 +356,4 @@ def _elsewhere(source: SourceSettings, topics: Sequence[str]) -> dict[str, list[
                 left.discard(at)
     finally:
         consumer.close()
-    return found
+    return found, lost

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple, Self
 
 import structlog
-from kafka import errors
+from kafka import TopicPartition, errors
 
 from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_rights import Rights, missing
@@ -77,6 +77,7 @@ class Topics:
         unbounded: `compression.type` of the logs that were checked, by topic, if small batches can
             exhaust the memory of the client.
         accepted: `max.message.bytes` of the topics that were checked, as far as it is known.
+        leaderless: the partitions without a leader of the topics that were checked.
 
     Raises:
         ConnectorError: from every method, with what is wrong and how to fix it; a MissingError for
@@ -90,6 +91,7 @@ class Topics:
         self._admin = connect_at_start(AdminOptions(), self._settings, seconds)
         self.unbounded: dict[str, str] = {}
         self.accepted: dict[str, int] = {}
+        self.leaderless: dict[str, list[TopicPartition]] = {}
 
     @property
     def batch_bytes(self) -> int:
@@ -198,6 +200,7 @@ class Topics:
             raise refused or self._unusable(error) from error
         for operation in missing(operations, found.rights):
             raise self._rights.lacks(operation, "topic", topic, setting)
+        self.leaderless[topic] = [TopicPartition(topic, it) for it in found.leaderless]
         return found
 
     def _created(self, topic: str, setting: str, new: New | None) -> Found:
