@@ -130,6 +130,18 @@ def _nearest(name: str, allowed: tuple[str, ...]) -> str:
     return f"; did you mean '{by_lower[close[0]]}'?" if close else ""
 
 
+def another_format(found: int, readable: range) -> str:
+    """The end of a sentence about a stored file or entry whose format this release does not read.
+
+    >>> another_format(9, range(6, 8))
+    'format 9; this release reads formats 6 to 7: use one that reads format 9.'
+    """
+    return (
+        f"format {found}; this release reads formats {readable[0]} to {readable[-1]}: use one that "
+        f"reads format {found}."
+    )
+
+
 def listed(names: Sequence[str], quote: str = "") -> str:
     """The first ten names, for a sentence.
 

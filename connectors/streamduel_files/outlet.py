@@ -19,7 +19,7 @@ from msgspec import structs
 
 from streamduel.checksum import is_intact, is_sealed, seal
 from streamduel.connector import Failpoint, Message, PartitionCommit, Snapshot, no_failpoint
-from streamduel.errors import FOLDED_AGAIN, ConnectorError, SnapshotError
+from streamduel.errors import FOLDED_AGAIN, ConnectorError, SnapshotError, another_format
 
 ASSIGNMENTS: Final = "assignments.jsonl"
 DEAD_LETTERS: Final = "dead_letters.jsonl"
@@ -28,7 +28,10 @@ LOCK: Final = ".lock"
 FORMAT: Final = 3
 
 UNSEALED: Final = 2
-"""The only older format that can be read; it has no checksum."""
+"""The only format without a checksum."""
+
+READABLE: Final = range(UNSEALED, FORMAT + 1)
+"""The formats that are read."""
 
 RESTORE: Final = (
     "restore it from a backup, or move the snapshots and outputs away to start "
@@ -303,12 +306,9 @@ def decode_snapshot(text: bytes, path: Path) -> SnapshotFile:
     """
     try:
         found = msgspec.json.decode(text, type=_Format).format
-        if found not in {UNSEALED, FORMAT}:
-            raise SnapshotError(
-                f"the snapshot {path} has format {found}; this release reads formats {UNSEALED} "
-                f"and {FORMAT}: use the release that wrote it, or a later one."
-            )
-        if (found == FORMAT or is_sealed(text)) and not is_intact(text):
+        if found not in READABLE:
+            raise SnapshotError(f"the snapshot {path} has {another_format(found, READABLE)}")
+        if (found != UNSEALED or is_sealed(text)) and not is_intact(text):
             raise SnapshotError(f"the snapshot {path} has a wrong checksum; {RESTORE}.")
         return structs.replace(msgspec.json.decode(text, type=SnapshotFile), format=FORMAT)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -27,8 +27,11 @@ FORMAT: Final = 7
 """Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
 
 UNSEALED: Final = 6
-"""The only older format that is read: its entries have no checksum. They are written again, in the
-present format, at the first commit."""
+"""The only format whose entries have no checksum."""
+
+READABLE: Final = range(UNSEALED, FORMAT + 1)
+"""The formats that are read; older entries are written again, in the present format, at the first
+commit."""
 
 PARTITION_ENTRY: Final = "partition"
 EXPERIMENTS_ENTRY: Final = "experiments"
@@ -144,7 +147,7 @@ class Entries:
     encoding those that change.
 
     Args:
-        stored: the entries that are stored already, intact and in the present format.
+        stored: the entries that are stored already, intact and with checksums.
     """
 
     def __init__(self, stored: Mapping[str, bytes] | None = None) -> None:
@@ -205,13 +208,14 @@ class Entries:
         }
 
 
+def origin(entries: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The stored entries with which the state began in this click log, which never change."""
+    return {name: text for name, text in entries.items() if name.startswith(ORIGIN_PREFIX)}
+
+
 def origin_entries(entries: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The entries with which the state began in this click log; empty if it began there."""
-    return {
-        name.removeprefix(ORIGIN_PREFIX): text
-        for name, text in entries.items()
-        if name.startswith(ORIGIN_PREFIX)
-    }
+    """Those entries as a snapshot; empty if the state began in this click log."""
+    return {name.removeprefix(ORIGIN_PREFIX): text for name, text in origin(entries).items()}
 
 
 def _checksum(sealed: bytes) -> int:

@@ -10,13 +10,19 @@ import msgspec
 
 from streamduel.checksum import is_intact, is_sealed, unsealed
 from streamduel.connector import Archive, Snapshot
-from streamduel.errors import FOLDED_AGAIN, SnapshotError, StreamduelError, shortened
+from streamduel.errors import (
+    FOLDED_AGAIN,
+    SnapshotError,
+    StreamduelError,
+    another_format,
+    shortened,
+)
 from streamduel.stream.snapshot import (
     EXPERIMENT_PREFIX,
     EXPERIMENTS_ENTRY,
-    FORMAT,
     ORIGIN_PREFIX,
     PARTITION_ENTRY,
+    READABLE,
     UNSEALED,
     Entries,
     ExperimentEntry,
@@ -69,7 +75,7 @@ def read(entries: Mapping[str, bytes], partition: int, place: str = "") -> Saved
 
     Raises:
         SnapshotError: an entry is damaged, missing, older than the others, of another partition, or
-            of a newer format.
+            of a format that this release does not read.
     """
     place = place or f"the snapshot of partition {partition}"
     if PARTITION_ENTRY not in entries:
@@ -180,12 +186,11 @@ def _decode(text: bytes, kind: type[Entry], name: str, place: str) -> Entry:
         found = msgspec.json.decode(text, type=_Format).format
     except UNREADABLE as error:
         raise _refused(name, place, f"cannot be read: {error}") from None
-    if found not in {UNSEALED, FORMAT}:
+    if found not in READABLE:
         raise SnapshotError(
-            f"the entry {_quoted(name)} of {place} has format {found}; this release reads formats "
-            f"{UNSEALED} and {FORMAT}: use the release that wrote it, or a later one."
+            f"the entry {_quoted(name)} of {place} has {another_format(found, READABLE)}"
         )
-    if (found == FORMAT or is_sealed(text)) and not is_intact(text):
+    if (found != UNSEALED or is_sealed(text)) and not is_intact(text):
         raise _refused(name, place, "has a wrong checksum")
     try:
         return msgspec.json.decode(unsealed(text), type=kind)

@@ -107,7 +107,7 @@ class PartitionTask:
         continuity.check_log(entry, self._log, self.partition)
         continuity.check_format(entry, self._router.log_format)
         older = entry.format != snapshot.FORMAT
-        self._entries = Entries(None if older else entries)
+        self._entries = Entries(snapshot.origin(entries) if older else entries)
         with snapshot_reading.restoring(snapshot.PARTITION_ENTRY, place):
             recovery = self._restore_partition(entry)
         for name, saved in experiments.items():

@@ -17,6 +17,7 @@ import yaml
 from streamduel.preference.evidence import confidence, intervals
 from streamduel.testing import duel
 from streamduel.testing import encode as encoded
+from streamduel_files.outlet import FORMAT, READABLE
 from tests.command_line import run_command
 from tests.logs import ARMS
 from tests.unit.cli.commands import (
@@ -306,14 +307,22 @@ def test_a_changed_experiment_runs_on_as_recorded(streamduel: Streamduel, folder
     assert streamduel("replay", config).status == 0
 
 
+def formatted(text: bytes, number: int) -> bytes:
+    """A snapshot file with another format."""
+    changed = text.replace(b'"format":%d' % FORMAT, b'"format":%d' % number)
+    assert changed != text
+    return changed
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
         (lambda text: b"", "cannot be read: "),
         (lambda text: text[: len(text) // 2], "cannot be read: "),
-        (lambda text: text.replace(b'"format":3', b'"format":4'), "has format 4; "),
+        (lambda text: formatted(text, READABLE[0] - 1), f"has format {READABLE[0] - 1}; "),
+        (lambda text: formatted(text, FORMAT + 1), f": use one that reads format {FORMAT + 1}."),
     ],
-    ids=["empty", "cut-off", "newer"],
+    ids=["empty", "cut-off", "older", "newer"],
 )
 def test_a_damaged_snapshot_is_refused(
     streamduel: Streamduel, folder: Path, damage: Callable[[bytes], bytes], words: str

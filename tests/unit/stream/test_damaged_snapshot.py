@@ -10,6 +10,7 @@ import pytest
 from streamduel.connector import Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.stream.routing import ClickLog
+from streamduel.stream.snapshot import READABLE, UNSEALED
 from streamduel.stream.snapshot_reading import check_offset, read
 from streamduel.stream.task import PartitionTask
 from tests.unit.stream.folding import DUEL, Partition, config, text
@@ -133,22 +134,22 @@ def test_every_cut_is_refused(entries: dict[str, bytes], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("number", [5, 8, 70])
+@pytest.mark.parametrize("number", [READABLE[0] - 1, READABLE[-1] + 1, 70])
 def test_another_format_is_refused(entries: dict[str, bytes], name: str, number: int) -> None:
     entries[name] = altered(entries[name], lambda entry: entry.update(format=number))
     assert refusal(entries) == (
-        f"the entry '{name}' of {PLACE} has format {number}; this release reads formats 6 and 7: "
-        f"use the release that wrote it, or a later one."
+        f"the entry '{name}' of {PLACE} has format {number}; this release reads formats "
+        f"{READABLE[0]} to {READABLE[-1]}: use one that reads format {number}."
     )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lost_checksum_is_refused(entries: dict[str, bytes], name: str) -> None:
-    """Only format 6 has none."""
+    """Only `UNSEALED` has none."""
     without = json.loads(entries[name])
     del without["checksum"]
     assert "has a wrong checksum" in refusal({**entries, name: json.dumps(without).encode()})
-    without["format"] = 6
+    without["format"] = UNSEALED
     assert refusal({**entries, name: json.dumps(without).encode()})
 
 

@@ -15,13 +15,21 @@ from streamduel.errors import SnapshotError
 from streamduel.service import serve
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.saved_state import UNHASHED, state_hash
-from streamduel.stream.snapshot import FORMAT
+from streamduel.stream.snapshot import FORMAT, READABLE
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
+from streamduel_files import outlet
 from streamduel_kafka.partitions import home_partition
 from tests.unit.stream.restarts import Output
 
-SAVED = Path(__file__).parent / "format_6"
+SAMPLES = {
+    number: folder
+    for number in READABLE
+    if (folder := Path(__file__).parent / f"format_{number}").is_dir()
+}
+"""State that an earlier release has written, by the format of its entries."""
+
+SAVED = SAMPLES[6]
 FIRST, SECOND = 150, 350
 """After so many lines the configuration changed, and the state was saved."""
 
@@ -70,6 +78,18 @@ def states(folder: Path) -> dict[str, object]:
     }
 
 
+def test_every_older_format_that_is_read_has_a_sample() -> None:
+    """It is what the last release with that format wrote: CONTRIBUTING.md, A field of the state."""
+    assert list(SAMPLES) == [number for number in READABLE if number < FORMAT]
+    written = set()
+    for number, folder in SAMPLES.items():
+        content = json.loads((folder / "snapshot.json").read_bytes())
+        written.add(content["format"])
+        for it in content["partitions"].values():
+            assert {entry["format"] for entry in it["entries"].values()} == {number}
+    assert written == {number for number in outlet.READABLE if number < outlet.FORMAT}
+
+
 def test_files_of_format_6_are_continued(tmp_path: Path) -> None:
     continued, whole = saved_run(tmp_path / "continued"), tmp_path / "whole"
     run(continued, "config.yaml", len(LINES))
@@ -83,7 +103,7 @@ def test_files_of_format_6_are_continued(tmp_path: Path) -> None:
         assert found == expected
         assert found
     assert states(continued) == states(whole)
-    assert snapshot_file(continued)["format"] == 3
+    assert snapshot_file(continued)["format"] == outlet.FORMAT
 
 
 def test_hash_agrees_with_files_of_format_6(tmp_path: Path) -> None:

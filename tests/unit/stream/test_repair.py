@@ -11,9 +11,10 @@ import pytest
 from streamduel.config import Config
 from streamduel.connector import Snapshot
 from streamduel.errors import ConfigurationError, SnapshotError
+from streamduel.stream import snapshot, snapshot_reading
 from streamduel.stream.repair_commits import Move, read, skip
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import canonical, origin_entries
+from streamduel.stream.snapshot import FORMAT, READABLE, canonical, origin_entries
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
 from tests.unit.stream.folding import CONTROL, DUEL, config, text
@@ -108,6 +109,19 @@ def test_the_origin_is_the_state_at_the_start() -> None:
         each.fold(records)
     assert origin.take_commit().assignments == task.take_commit().assignments
     assert origin.experiments["search"].state() == task.experiments["search"].state()
+
+
+def test_a_release_with_the_next_format_keeps_the_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = log(1, identity="two")
+    entries = moved(folded(log(1)), shape, "new_log")[0]
+    monkeypatch.setattr(snapshot, "FORMAT", FORMAT + 1)
+    monkeypatch.setattr(snapshot_reading, "READABLE", range(READABLE[0], FORMAT + 2))
+    task = PartitionTask(config(), shape, 0, entries)
+    task.begin(0)
+    written = {**entries, **task.take_commit().entries}
+    assert json.loads(written["partition"])["format"] == FORMAT + 1
+    assert origin_entries(written) == origin_entries(entries) != {}
+    assert PartitionTask(config(), shape, 0, written).next_offset == 0
 
 
 def test_experiments_move_to_their_new_homes() -> None:
