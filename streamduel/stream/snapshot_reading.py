@@ -35,6 +35,9 @@ START_OVER: Final = (
     f"new group): {FOLDED_AGAIN}"
 )
 
+LATER: Final = "use that one, or a later one"
+"""The advice about an intact entry that a later release wrote."""
+
 MAX_INTEGER: Final = 2**63 - 1
 """The largest offset or timestamp of Kafka."""
 
@@ -166,9 +169,9 @@ def check_offset(found: Snapshot, following: int) -> None:
         )
 
 
-def _refused(name: str, place: str, what: str) -> SnapshotError:
+def _refused(name: str, place: str, what: str, advice: str = START_OVER) -> SnapshotError:
     what = shortened(" ".join(what.split()), 300)
-    return SnapshotError(f"the entry {_quoted(name)} of {place} {what}; {START_OVER}.")
+    return SnapshotError(f"the entry {_quoted(name)} of {place} {what}; {advice}.")
 
 
 def _quoted(name: str) -> str:
@@ -195,6 +198,10 @@ def _decode(text: bytes, kind: type[Entry], name: str, place: str) -> Entry:
     try:
         return msgspec.json.decode(unsealed(text), type=kind)
     except UNREADABLE as error:
+        # The checksum is right, so nothing but a program that knows the field has written it.
+        if is_sealed(text) and "unknown field" in str(error):
+            what = f"was written by a later release ({error})"
+            raise _refused(name, place, what, LATER) from None
         raise _refused(name, place, f"cannot be read: {error}") from None
 
 
@@ -214,4 +221,6 @@ def restoring(name: str, place: str) -> Iterator[None]:
     except SnapshotError:
         raise
     except UNFIT as error:
-        raise _refused(name, place, f"has an impossible content ({error})") from error
+        advice = f"if a later release wrote it, {LATER}; else {START_OVER}"
+        what = f"has an impossible content ({error})"
+        raise _refused(name, place, what, advice) from error

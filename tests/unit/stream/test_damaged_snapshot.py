@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import pytest
@@ -151,6 +153,26 @@ def test_a_lost_checksum_is_refused(entries: dict[str, bytes], name: str) -> Non
     assert "has a wrong checksum" in refusal({**entries, name: json.dumps(without).encode()})
     without["format"] = UNSEALED
     assert refusal({**entries, name: json.dumps(without).encode()})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unknown_field_is_of_a_later_release(entries: dict[str, bytes], name: str) -> None:
+    """After a rollback the state is intact: nothing advises to give it up."""
+    entries[name] = altered(entries[name], lambda entry: entry.update(held=0))
+    assert refusal(entries) == (
+        f"the entry '{name}' of {PLACE} was written by a later release (Object contains unknown "
+        f"field `held`); use that one, or a later one."
+    )
+
+
+@pytest.mark.parametrize("path", ["settings", "state.policy", "state.policy.counts", "state.stop"])
+def test_an_unknown_part_may_be_of_a_later_release(entries: dict[str, bytes], path: str) -> None:
+    def add(entry: dict[str, Any]) -> None:
+        reduce(getitem, path.split("."), entry)["held"] = 0
+
+    assert (
+        "; if a later release wrote it, use that one, or a later one; else restore the snapshots "
+    ) in refusal(changed(entries, "experiment/search", add))
 
 
 def set_state(**parts: Any) -> Change:
