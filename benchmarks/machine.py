@@ -8,20 +8,22 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+from streamduel import __version__
 from tests.broker.local_kafka import kafka_version
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("streamduel", "kafka-python", "crc32c", "msgspec", "mmh3", "numba", "numpy", "pydantic")
+PACKAGES = ("kafka-python", "crc32c", "msgspec", "mmh3", "numba", "numpy", "pydantic")
 
 
 def facts() -> list[tuple[str, str]]:
     """Names and values, in the order in which they are shown."""
+    packages = [f"{package} {version(package)}" for package in PACKAGES]
     return [
         ("processor", f"{_model()}, {cores()} cores"),
         ("memory", f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB"),
         ("system", f"{_system()}, {platform.machine()}"),
         ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
-        ("packages", ", ".join(f"{package} {version(package)}" for package in PACKAGES)),
+        ("packages", ", ".join([f"streamduel {__version__}", *packages])),
         ("Apache Kafka", f"{kafka_version()}, one broker on the same machine"),
     ]
 

@@ -11,11 +11,12 @@ from typing import Final
 from benchmarks.papers.experiment import Experiment, Table
 from benchmarks.papers.matrices import HOW_TO_GET
 from benchmarks.papers.store import Record
+from streamduel import __version__
 
 IMAGES: Final = "images/papers"
 """The folder of the pictures, from the page."""
 
-PACKAGES: Final = ("streamduel", "numpy", "numba", "scipy")
+PACKAGES: Final = ("numpy", "numba", "scipy")
 
 HEAD: Final = """\
 # The papers' figures, computed again
@@ -144,7 +145,8 @@ def _facts(records: Sequence[Record]) -> str:
 def facts() -> str:
     """The machine and the versions."""
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
-    return f"{_processor()}, Python {platform.python_version()}, {versions}"
+    python = platform.python_version()
+    return f"{_processor()}, Python {python}, streamduel {__version__}, {versions}"
 
 
 def _processor() -> str:

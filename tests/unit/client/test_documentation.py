@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import streamduel
 from streamduel.client import Assignments, EventLog, InMemoryFeed
 from streamduel.client.assignment import stable_fraction
 from tests.unit.client.bed import PATIENCE, eventually, record
@@ -50,6 +51,14 @@ def test_the_readme_of_the_distribution_lists_its_extras() -> None:
     project = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())["project"]
     extras = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
     assert sorted(extras) == sorted(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("folder", [".", "client"])
+def test_the_version_of_a_distribution_is_that_of_the_package(folder: str) -> None:
+    configured = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
+    assert "version" in configured["project"].get("dynamic", ())
+    source = ROOT / folder / configured["tool"]["hatch"]["version"]["path"]
+    assert source.resolve() == Path(streamduel.__file__).resolve()
 
 
 def test_the_distributions_allow_the_same_versions() -> None:
