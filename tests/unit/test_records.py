@@ -21,7 +21,8 @@ from streamduel.stream.coding import Coder
 from streamduel.stream.experiment import Experiment
 from tests.unit.stream.folding import Partition, config, letters
 
-PAGE = (Path(__file__).parents[2] / "docs" / "records.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "records.md").read_text(encoding="utf-8")
 EXAMPLES = [
     line
     for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
@@ -104,6 +105,20 @@ def test_every_input_field_has_a_sentence(type_: str) -> None:
 
 def test_every_action_has_its_fields() -> None:
     assert set(ACTION_FIELDS) == set(typing.get_args(records.Action))
+
+
+def test_every_action_is_described() -> None:
+    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    assert set(ACTION_FIELDS) == set(rows(PAGE, "action"))
+    found = [name.replace("-", "_") for name in rows(page, "ACTION")]
+    sections = {"apply", "note"}  # described in sections of that page
+    assert set(ACTION_FIELDS) - sections == set(found)
+
+
+def rows(page: str, head: str) -> list[str]:
+    """The first words of a table's rows."""
+    table = page.split(f"\n| {head} |")[1].split("\n\n", maxsplit=1)[0]
+    return re.findall(r"^\| `([\w-]+)", table, re.MULTILINE)
 
 
 def reasons() -> dict[str, str]:

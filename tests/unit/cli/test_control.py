@@ -10,16 +10,19 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import streamduel_files.append
 from streamduel import connector
 from streamduel.errors import UncertainError
+from streamduel.records import Action
 from streamduel.testing import duel
 from tests.logs import ARMS
 from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
+
+ACTIONS = ", ".join(it.replace("_", "-") for it in get_args(Action) if it != "apply")
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:
@@ -201,12 +204,12 @@ def test_a_last_line_without_its_newline_stays_whole(
         (["serch", "pause"], "unknown experiment 'serch'; did you mean 'search'? Configured: "
          "'search'."),
         (["other", "pause"], "unknown experiment 'other'. Configured: 'search'."),
-        (["search", "puase"], "ACTION must be one of pause, resume, add-arm, retire-arm, reset, "
-         "freeze-pair, unfreeze-pair, note (found 'puase'); did you mean 'pause'?"),
+        (["search", "puase"],
+         f"ACTION must be one of {ACTIONS} (found 'puase'); did you mean 'pause'?"),
         (["search", "apply"],
          "apply is for all experiments and comes first: `streamduel control apply CONFIG`."),
-        (["search", "add_arm", "x"], "ACTION must be one of pause, resume, add-arm, retire-arm, "
-         "reset, freeze-pair, unfreeze-pair, note (found 'add_arm'); did you mean 'add-arm'?"),
+        (["search", "add_arm", "x"],
+         f"ACTION must be one of {ACTIONS} (found 'add_arm'); did you mean 'add-arm'?"),
         (["search", "add-arm"], "add-arm needs an ARM."),
         (["search", "retire-arm"], "retire-arm needs an ARM."),
         (["search", "reset", "bm25"],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from streamduel.connector import PartitionCommit
+from streamduel.records import Action
 from tests.unit.stream.folding import (
     CONTROL,
     DUEL,
@@ -32,10 +33,8 @@ def verdicts(commit: PartitionCommit) -> list[tuple[str, str]]:
 
 
 RETIRED = (control("add_arm", "dense"), control("retire_arm", "bm25"))
-UNKNOWN_ACTION = (
-    "action must be one of 'pause', 'resume', 'add_arm', 'retire_arm', 'reset', 'freeze_pair', "
-    "'unfreeze_pair', 'apply', 'note' (found {})"
-)
+ACTIONS = "one of " + ", ".join(f"'{action}'" for action in get_args(Action))
+UNKNOWN_ACTION = f"action must be {ACTIONS} (found {{}})"
 ARM = "an arm's name, a string of 1 to 256 characters"
 REFUSED: dict[str, tuple[bytes, str, str]] = {
     "unknown action": (
@@ -63,8 +62,7 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
     ),
     "no action": (
         b'{"type": "control", "id": "c", "experiment": "search"}', "invalid_record",
-        "the record misses the field 'action'; it must be one of 'pause', 'resume', 'add_arm', "
-        "'retire_arm', 'reset', 'freeze_pair', 'unfreeze_pair', 'apply', 'note'.",
+        f"the record misses the field 'action'; it must be {ACTIONS}.",
     ),
     "no arm to add": (
         control("add_arm"), "invalid_record", "'add_arm' must name an 'arm' (found none).",

@@ -20,6 +20,7 @@ from streamduel.stream.timeline import (
     ended_without_winner,
 )
 from streamduel.testing import Record
+from streamduel.testing.simulation.workload import ARMS, CONTROLS
 from tests.unit.stream.folding import (
     CONTROL,
     DUEL,
@@ -91,6 +92,26 @@ def test_champions_and_their_confidence_are_told() -> None:
     partition.fold(wins(3, "bm25", "ltr-v2", 900, 0), wins(4, "bm25", "ltr-v1", 900, 0))
     found = [(it.event, it.text, it.duels) for it in timeline(partition)]
     assert found[-2:] == [("champion", "bm25", 1860), ("confidence", "99% bm25", 1860)]
+
+
+def claim(partition: Partition) -> tuple[Any, ...]:
+    """What a champion is confident of, and the duels that say so."""
+    experiment = partition.task.experiments["search"]
+    return list(experiment.roster.arms), experiment.settings.policy, partition.wins()
+
+
+@pytest.mark.parametrize("fields", CONTROLS, ids=lambda it: f"{it['action']}-{len(str(it))}")
+def test_an_action_that_changes_the_claim_or_its_evidence_ends_a_confidence(
+    fields: dict[str, Any],
+) -> None:
+    arms = dict.fromkeys([*ARMS, *([fields["arm"]] if fields["action"] == "retire_arm" else [])])
+    partition = Partition(config(search={"arms": list(arms)}))
+    partition.fold(wins(1, "ltr", "bm25", 3, 0))
+    before = claim(partition)
+    partition.fold(text({**CONTROL, "id": "k", **fields}))
+    alone = Timeline({"level": 0.99, "check_at": 100})
+    alone.acted(Control("k", "search", **fields), 3, 0)
+    assert (alone.state()["level"] == 0) == (claim(partition) != before)
 
 
 @pytest.mark.parametrize(
