@@ -57,6 +57,7 @@ CONTROLS: Final[tuple[dict[str, Any], ...]] = (
     {"action": "apply", "settings": {"arms": ["ltr", "bm25", "late"]}},
     {"action": "apply", "settings": {"guardrails": {"fallback": {"arm": "ltr", "idle_ms": 1000}}}},
     {"action": "apply", "settings": {"join_window_ms": 3}},
+    {"action": "note", "text": "trained again"},
 )
 
 _KINDS: Final = {
