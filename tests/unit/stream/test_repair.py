@@ -12,11 +12,12 @@ from streamduel.config import Config
 from streamduel.connector import Snapshot
 from streamduel.errors import ConfigurationError, SnapshotError
 from streamduel.stream import snapshot, snapshot_reading
-from streamduel.stream.repair_commits import Move, read, skip
+from streamduel.stream.repair_commits import Move, read, set_time, skip
+from streamduel.stream.repairs import Repairs
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import FORMAT, READABLE, canonical, origin_entries
 from streamduel.stream.task import PartitionTask
-from streamduel.testing import Record
+from streamduel.testing import Record, encode
 from tests.unit.stream.folding import CONTROL, DUEL, config, text
 
 NOTE = "by a test"
@@ -166,22 +167,55 @@ def test_dead_letters_go_on_in_all_partitions_together(
     assert sum(task.dead_letters.values()) == by_partition[0]
 
 
+LOGIN = encode({"action_name": "login", "query_id": "q"})
+
+
+def served(experiment: str, a: str, b: str) -> bytes:
+    """A query of User Behavior Insights."""
+    attributes = {"experiment": experiment, "a": a, "b": b, "teams": [a]}
+    return encode(
+        {"query_id": "q", "query_response_hit_ids": ["d"], "query_attributes": attributes}
+    )
+
+
+def test_a_new_partition_goes_on_with_the_latest_stream_time() -> None:
+    """And with the counts of both former partitions, and no offsets of theirs."""
+    made_of, before = config(source={"format": "ubi"}), {}
+    former = log(2)._replace(home=["search", "ads"].index)
+    for partition, (now, arms) in enumerate(((9000, ["bm25", "ltr-v1"]), (1000, ["x", "y"]))):
+        task = PartitionTask(made_of, former, partition)
+        task.begin(0)
+        values = [served(["search", "ads"][partition], *arms), *[LOGIN] * (1 + partition)]
+        task.fold([Record(at, value, now) for at, value in enumerate(values)])
+        before[partition] = Snapshot(task.next_offset, task.take_commit().entries)
+    shape = log(3, "views", "two")
+    entries = moved(before, shape, "repartition")
+    tasks = [PartitionTask(made_of, shape, number, entries[number]) for number in range(3)]
+    assert [task.stream_time for task in tasks] == [9000] * 3
+    assert [task.ignored.total() for task in tasks] == [3, 0, 0]
+    tasks[2].begin(0)
+    tasks[2].fold([Record(0, served("search", "bm25", "ltr-v1"), 4_102_444_800_000)])
+    assert tasks[2].stream_time == 9000
+
+
 @pytest.mark.parametrize(
-    ("shape", "control_topic", "sentence"),
+    ("former", "shape", "control_topic", "sentence"),
     [
-        (log(3), "control", None),
-        (log(3), None, None),
-        (log(3), "control-2", "must stay 'control' (found 'control-2'): partitions of 'clicks'"),
-        (log(3, "views", "two"), "control-2", None),
-        (log(3, "views", "two"), None, None),
-        (log(3, "views", "two"), "control", "must be a new topic (found 'control' again)"),
-        (log(3, "clicks", "two"), "control", "took effect in 'clicks', and would once more in"),
+        ("control", log(3), "control", None),
+        ("control", log(3), None, None),
+        ("control", log(3), "control-2", "must stay 'control' (found 'control-2'): partitions of"),
+        ("control", log(3, "views", "two"), "control-2", None),
+        ("control", log(3, "views", "two"), None, None),
+        ("control", log(3, "views", "two"), "control", "must be a new topic (found 'control' aga"),
+        ("control", log(3, "clicks", "two"), "control", "took effect in 'clicks', and would once"),
+        (None, log(3), "control", None),
+        (None, log(3, "views", "two"), "control", None),
     ],
 )
 def test_the_control_topic_after_a_move(
-    shape: ClickLog, control_topic: str | None, sentence: str | None
+    former: str | None, shape: ClickLog, control_topic: str | None, sentence: str | None
 ) -> None:
-    before = folded(log(2), config(source={"control_topic": "control"}))
+    before = folded(log(2), config(source={"control_topic": former}))
     saved = {partition: read(found, partition) for partition, found in before.items()}
     move = Move(saved, shape, dict.fromkeys(range(3), 0), "repartition", NOTE)
     if sentence is None:
@@ -192,6 +226,16 @@ def test_the_control_topic_after_a_move(
     else:
         with pytest.raises(ConfigurationError, match=re.escape(sentence)):
             move.check_control_topic(control_topic)
+
+
+def test_a_time_that_is_set_keeps_what_is_skipped() -> None:
+    found = folded(log(1))[0]
+    for write, value in ((skip, 3), (set_time, 5000), (set_time, 7000)):
+        found = Snapshot(3, {**found.entries, **write(found, 0, value, NOTE).entries})
+    repairs = read(found, 0).partition.repairs
+    assert [(it.action, it.at, it.to) for it in repairs] == [("skip", 3, None), ("time", 3, 7000)]
+    assert Repairs(repairs).waiting(3) == repairs
+    assert [it.action for it in Repairs(repairs).waiting(4)] == ["time"]
 
 
 def test_a_skipped_record_stays_skipped_after_a_restart() -> None:
