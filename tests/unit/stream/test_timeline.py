@@ -10,6 +10,7 @@ import pytest
 
 from streamduel.connector import PartitionCommit
 from streamduel.records import Control
+from streamduel.stream.alarms import alarms
 from streamduel.stream.saved_state import state_hash
 from streamduel.stream.timeline import (
     MAX_ALARMS,
@@ -19,15 +20,17 @@ from streamduel.stream.timeline import (
     Timeline,
     ended_without_winner,
 )
-from streamduel.testing import Record
+from streamduel.testing import Record, encode
 from streamduel.testing.simulation.workload import ARMS, CONTROLS
 from tests.unit.stream.folding import (
     CONTROL,
     DUEL,
     DUELS,
+    INTERLEAVING,
     Partition,
     assignments,
     config,
+    last,
     letters,
     text,
 )
@@ -317,6 +320,38 @@ def test_an_alarm_is_told_when_it_begins() -> None:
     assert [it for it in told(partition) if it[0] == "alarm"] == 2 * [
         ("alarm", "dead letters", None)
     ]
+
+
+def shown(number: int, a: str, b: str) -> bytes:
+    teams = ["ab"[number % 2], "ba"[number % 2]]
+    return text(INTERLEAVING, id=f"{a}-{b}-{number}", a=a, b=b, teams=teams)
+
+
+UNASSIGNED = "impressions of pairs that are not assigned"
+
+
+def clicked(number: int) -> bytes:
+    """A click on an impression that never comes."""
+    fields = {"type": "click", "experiment": "search", "impression": "none", "rank": 0}
+    return encode({**fields, "id": f"c{number}"})
+
+
+@pytest.mark.parametrize(
+    ("lost", "alarm"),
+    [
+        ([shown(it, "bm25", "ltr-v1") for it in range(20)], UNASSIGNED),
+        ([clicked(it) for it in range(20)], "clicks that are late or unjoined"),
+    ],
+    ids=["unassigned", "unjoined"],
+)
+def test_twenty_lost_records_of_a_hundred_are_an_alarm(lost: list[bytes], alarm: str) -> None:
+    partition = Partition(config(search={"join_window_ms": 1000, "decide_every": 1000}))
+    (assigned,) = last(partition.begun)["pairs"]
+    pair = assigned["a"], assigned["b"]
+    assert pair == ("bm25", "ltr-v2")
+    partition.fold_at(1, *lost)
+    partition.fold_at(2000, *(shown(it, *pair) for it in range(80)))
+    assert list(alarms(partition.task.experiments["search"])) == [alarm]
 
 
 def test_alarms_do_not_push_out_what_people_did() -> None:
