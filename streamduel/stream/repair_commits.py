@@ -171,9 +171,9 @@ class Move:
             for name, experiment in saved.experiments.items():
                 if self.log.home(name) == partition:
                     kept = former == partition and self.continues(partition)
-                    moved = experiment if kept else _moved(experiment, entry.next)
-                    origin.put(moved)
-                    entries.put(moved)
+                    found = _kept(experiment) if kept else _moved(experiment, entry.next)
+                    origin.put(found)
+                    entries.put(found)
         entries.put_origin(origin.take(entry))
         return PartitionCommit(partition, entry.next, entries=entries.take(entry))
 
@@ -241,13 +241,21 @@ def _clock(base: PartitionEntry) -> ClockState | None:
     return clock.state()
 
 
+def _kept(saved: ExperimentEntry) -> ExperimentEntry:
+    """An experiment that continues where it is; of a removed one, nothing is open in a replay."""
+    return saved if saved.ended_at is None else structs.replace(saved, state=_closed(saved.state))
+
+
+def _closed(state: dict[str, Any]) -> dict[str, Any]:
+    return {**state, "open": dict.fromkeys(state["open"], 0)}
+
+
 def _moved(saved: ExperimentEntry, begin: int) -> ExperimentEntry:
     """An experiment that continues in a click log where its former offsets mean nothing."""
     state = {
-        **saved.state,
+        **_closed(saved.state),
         "added": dict.fromkeys(saved.state["added"], EARLIER),
         "retired": dict.fromkeys(saved.state["retired"], EARLIER),
-        "open": dict.fromkeys(saved.state["open"], 0),
     }
     ended_at = None if saved.ended_at is None else begin
     return structs.replace(saved, started_at=begin, ended_at=ended_at, gaps=UNSET, state=state)

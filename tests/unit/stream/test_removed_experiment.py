@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from streamduel.config import Config
-from streamduel.connector import Snapshot
+from streamduel.connector import Poll, Snapshot
 from streamduel.stream import repair_commits
 from streamduel.stream.repair_commits import Move
 from streamduel.stream.replay import replay
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
-from streamduel.testing import Broker, Record
+from streamduel.testing import Broker, MemorySource, Record
 from streamduel.testing import run as run_service
-from tests.unit.stream.folding import ARMS, config
+from tests.unit.stream.folding import ARMS, config, control
 from tests.unit.stream.restarts import LOG, Output, run
 from tests.unit.stream.sealing import changed
 from tests.unit.stream.test_time_restarts import ADVANCE, WINDOW, continued, log_of
@@ -205,3 +205,91 @@ def test_an_experiment_that_was_removed_before_a_move_continues_in_the_new_log(a
     verdict = replay(both, broker.source(), broker.outlet())
     assert (verdict.difference, verdict.unchecked) == (None, [])
     assert sum(b'"experiment":"ads"' in it.value for it in broker.assignments) > 10
+
+
+class Grown(Broker):
+    """A broker whose topic has got a second partition, which is empty."""
+
+    def source(self) -> MemorySource:
+        return OfTwoPartitions(self)
+
+
+class OfTwoPartitions(MemorySource):
+    partitions = 2
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        found = super().poll(timeout, hold=hold)
+        return Poll(gained=[0, 1]) if found.gained else found
+
+    def seek(self, partition: int, offset: int | None) -> int:
+        return super().seek(partition, offset) if partition == 0 else 0
+
+    def caught_up(self, partition: int) -> bool:
+        return partition == 1 or super().caught_up(partition)
+
+
+class Deleting(OfTwoPartitions):
+    """Partition 1 loses records behind the end of its snapshot, while partition 0 is read."""
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        found = super().poll(timeout, hold=hold)
+        return Poll(records=found.records, missed={1: 7}) if found.records else found
+
+
+MOVED_AT = 180
+NAMES = ["ads", "gone", "search", "shop"]
+
+
+def named(*names: str, **limits: Any) -> Config:
+    made = made_of(names, 60, 5_000)
+    return made.model_copy(update={"limits": made.limits.model_copy(update=limits)})
+
+
+def repartitioned(log: list[Record]) -> Broker:
+    """Partition 0 goes on in the same topic with one partition more, and with new assignments.
+
+    Before, `ads` was removed and configured again, stream time was set back, and `gone` and `shop`
+    were removed.
+    """
+    former = served(
+        log, (named(*NAMES), 60), (named("search", "shop"), 90), (named("ads", "search"), 120)
+    )
+    entry = repair_commits.read(former.snapshots[0], 0).partition
+    commit = repair_commits.set_time(former.snapshots[0], 0, entry.stream_time - 1000, "by a test")
+    former.snapshots[0] = Snapshot(120, {**former.snapshots[0].entries, **commit.entries})
+    former.log = log[:MOVED_AT]
+    run_service(named("ads", "search"), former)
+    saved = repair_commits.read(former.snapshots[0], 0)
+    broker = Grown(log[:MOVED_AT])
+    shape = ClickLog.of(broker.source())
+    move = Move({0: saved}, shape, {0: 0, 1: 0}, "repartition", "by a test")
+    for moved in move.commits():
+        broker.snapshots[moved.partition] = Snapshot(moved.next_offset, dict(moved.entries))
+    return broker
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_replay_after_a_repartition_begins_with_what_was_so_far(seed: int) -> None:
+    """Repairs, gaps and ends before it are part of the state; a gap may also reach across it.
+
+    Control records count as they did: they are switched off when `shop` is configured again.
+    """
+    rng = random.Random(seed)
+    log = [
+        record._replace(
+            value=(record.value or b"").replace(b'"search"', b'"%s"' % rng.choice(NAMES).encode())
+        )
+        for record in log_of("chaos", rng, 1)
+    ]
+    for at in (200, 250):
+        log[at] = log[at]._replace(value=control("reset", number=at))
+    broker = repartitioned(log)
+    last = named("ads", "search", "shop", control_records=False)
+    for made, end in ((named("ads", "search"), 220), (last, len(log))):
+        broker.log = log[:end]
+        run_service(made, broker)
+    assert json.loads(broker.snapshots[0].entries["experiment/shop"])["gaps"] == [[90, 220]]
+    verdict = replay(last, Deleting(broker), broker.outlet())
+    assert (verdict.difference, verdict.unchecked) == (None, [])
+    assert verdict.records == len(log) - MOVED_AT
+    assert verdict.assignments == len(broker.assignments) > 0
