@@ -154,6 +154,13 @@ def test_replay_notices_a_changed_log(streamduel: Streamduel, folder: Path) -> N
     assert replay(streamduel, folder).status == 1
 
 
+def test_replay_refuses_a_log_that_lost_its_beginning(streamduel: Streamduel, folder: Path) -> None:
+    (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in LOG[1:]))
+    result = replay(streamduel, folder)
+    assert (result.status, result.out) == (2, "")
+    assert "streamduel repair new-log" in result.err
+
+
 def test_replay_notices_a_log_that_lost_its_end(streamduel: Streamduel, folder: Path) -> None:
     (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in LOG[:1000]))
     result = replay(streamduel, folder)
