@@ -9,9 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from streamduel.cli.file_order import FileOrder
 from streamduel.errors import StreamduelError
+from streamduel.stream.inspection import Report
 from streamduel.testing import encode as encoded
 from tests.logs import ARMS
 from tests.unit.cli.commands import configure, run
@@ -129,6 +131,14 @@ def checked(waiting: dict[str, int], *tasks: tuple[int, dict[str, tuple[int, int
     except StreamduelError as error:
         return str(error)
     return ""
+
+
+@pytest.mark.parametrize(("ignored", "warned"), [({}, True), ({"no query": 1}, False)])
+def test_ignored_records_are_usable(ignored: dict[str, int], warned: bool) -> None:
+    """They are in the right format, and say nothing about rankers."""
+    with capture_logs() as logged:
+        FileOrder().check(Report({}, {"invalid_json": 1}, ignored))
+    assert [it["event"] for it in logged] == ["no usable record"] * warned
 
 
 @pytest.mark.parametrize(
