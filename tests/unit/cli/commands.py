@@ -58,6 +58,12 @@ def lines(folder: Path, name: str = "assignments.jsonl") -> list[bytes]:
     return (folder / "out" / name).read_bytes().splitlines(keepends=True)
 
 
+def table_rows(text: str) -> list[list[str]]:
+    """The cells of each row of the tables in a text, without their headings."""
+    rows = [line for line in text.splitlines() if line.startswith("│")]
+    return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
+
+
 def inspected(streamduel: Streamduel, folder: Path) -> dict[str, Any]:
     result = streamduel("inspect", folder / "search.yaml", "--json")
     assert result.status == 0

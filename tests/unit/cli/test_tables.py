@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from streamduel.cli.tables import _arm_rows, _open, _print_dead_letters, _segments_table
+from tests.unit.cli.commands import table_rows
 
 
 def pair(a: str, b: str, win_rate: float | None, low: float, high: float) -> Any:
@@ -21,8 +22,7 @@ def words(printed: RenderableType) -> list[list[str]]:
     console = Console(file=io.StringIO(), width=200, _environ={})
     console.print(printed)
     assert isinstance(console.file, io.StringIO)
-    rows = [line for line in console.file.getvalue().splitlines() if line.startswith("│")]
-    return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
+    return table_rows(console.file.getvalue())
 
 
 def test_each_arm_is_seen_from_the_champion_the_strongest_first() -> None:
