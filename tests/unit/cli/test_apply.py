@@ -1,7 +1,8 @@
-"""`control apply` and `validate --against-state`: a changed configuration and what runs."""
+"""`control apply`: a changed configuration and what runs."""
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -222,6 +223,19 @@ def test_without_a_terminal_it_needs_yes(streamduel: Streamduel, folder: Path) -
     assert written(folder) == []
 
 
+@pytest.mark.parametrize(("answer", "status", "records"), [("n", 1, 0), ("y", 0, 1)])
+def test_what_is_confirmed_is_written(
+    streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch,
+    answer: str, status: int, records: int,
+) -> None:  # fmt: skip
+    terminal = io.StringIO(f"{answer}\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    result = streamduel("control", "apply", configure(folder, CHANGES))
+    assert (result.status, len(written(folder))) == (status, records)
+    assert "Apply to this experiment? [y/N]" in result.err
+
+
 def test_a_change_by_someone_else_during_the_question_is_not_undone(
     streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,63 +291,12 @@ def test_without_a_snapshot_nothing_is_called_as_configured(
     assert streamduel("control", "apply", config) == (0, f"{why}\n", "")
 
 
-def test_validate_tells_the_difference_beforehand(streamduel: Streamduel, folder: Path) -> None:
-    same = streamduel("validate", folder / "search.yaml", "--against-state")
-    assert same.status == 0
-    assert same.out.endswith("The running experiments are as configured.\n")
-    config = configure(folder, CHANGES)
-    differs = streamduel("validate", config, "--against-state")
-    assert differs.status == 0
-    assert f"`streamduel control apply {config}` applies it:\nsearch:\n" in differs.out
-    found = json.loads(streamduel("validate", config, "--against-state", "--json").out)
-    assert found["valid"] is True
-    assert found["differences"]["search"][0] == "decide_every: 1 → 9"
-
-
 SAME_WINDOW = {"experiments.search.join_window_ms": JOIN_WINDOW_MS}  # null is ten minutes
-OTHER_WINDOW = {"experiments.search.join_window_ms": 5000}
-
-
-@pytest.mark.parametrize(
-    ("changes", "found"),
-    [
-        ({**SAME_WINDOW, **CHANGES}, "applies it"),
-        ({**OTHER_WINDOW, **CHANGES}, "applies a part of it"),
-        (OTHER_WINDOW, "applies nothing of it"),
-    ],
-)
-def test_validate_tells_what_can_be_applied(
-    streamduel: Streamduel, folder: Path, changes: dict[str, Any], found: str
-) -> None:
-    config = configure(folder, changes)
-    differs = streamduel("validate", config, "--against-state")
-    assert f"`streamduel control apply {config}` {found}:\nsearch:\n" in differs.out
 
 
 def test_an_equal_join_window_is_no_difference(streamduel: Streamduel, folder: Path) -> None:
     result = streamduel("control", "apply", configure(folder, SAME_WINDOW))
     assert result == (0, "The running experiments are as configured.\n", "")
-
-
-def test_a_damaged_snapshot_makes_no_configuration_invalid(
-    streamduel: Streamduel, folder: Path
-) -> None:
-    (folder / "state" / "snapshot.json").write_bytes(b"{")
-    result = streamduel("validate", folder / "search.yaml", "--against-state", "--json")
-    found = json.loads(result.out)
-    assert (result.status, found["valid"], found["errors"]) == (2, True, [])
-    assert "cannot be read" in found["snapshots"]
-
-
-def test_validate_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
-    config = configure(folder)
-    good = streamduel("validate", config, "--json")
-    assert (good.status, json.loads(good.out)["valid"], good.err) == (0, True, "")
-    assert streamduel("validate", config, "--quiet") == (0, "", "")
-    wrong = streamduel("validate", configure(folder, {"experiments.search.slate": 0}), "--json")
-    found = json.loads(wrong.out)
-    assert (wrong.status, found["valid"], len(found["errors"])) == (2, False, 1)
-    assert wrong.err == f"streamduel: {found['errors'][0]}\n"
 
 
 def test_replay_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
