@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamduel.cli.plan import days
-from tests.unit.cli.commands import Streamduel, into_closed_pipe
+from tests.unit.cli.commands import Streamduel, into_closed_pipe, table_rows
 
 ASKED = ["--arms", 3, "--difference", 0.15, "--impressions-per-day", 500, "--runs", 12]
 
@@ -30,10 +30,20 @@ def test_table_json_and_plot(streamduel: Streamduel, tmp_path: Path) -> None:
     assert own["duels"]["median"] <= own["duels"]["p90"]
     assert plan["ab_test"]["days"] == plan["ab_test"]["impressions"] / 500
     assert (plan["confidence"], plan["click_share"], plan["others"]) == (0.95, 0.3, "equal")
+    test = f"{plan['ab_test']['impressions']:,}", days(plan["ab_test"]["days"])
+    assert table_rows(result.out) == [
+        *(
+            [
+                f"interleaving by {it['name']}",
+                *(f"{it['impressions'][share]:,}" for share in ("median", "p90")),
+                *(days(it["days"][share]) for share in ("median", "p90")),
+                f"{it['wrong']} of 12",
+            ]
+            for it in (own, uniform)
+        ),
+        ["A/B test, at best", test[0], test[0], test[1], test[1], ""],
+    ]
     for words in (
-        f"{own['impressions']['median']:,}",
-        days(own["days"]["p90"]),
-        f"{plan['ab_test']['impressions']:,}",
         "wins 65 % of its duels",
         "no_click: drop",
         "best case",
@@ -84,9 +94,14 @@ def test_a_plan_that_cannot_be_reached_says_so(streamduel: Streamduel, tmp_path:
         "--horizon", 1000, "--json", made, "--plot", tmp_path / "plan.png",
     )  # fmt: skip
     assert result.status == 0
-    assert "> 1,000" in result.out
-    assert "> 100" in result.out
-    assert "top_two was not sure in 5 of 5 simulated experiments of 1,000 duels" in result.out
+    for row in table_rows(result.out)[:2]:
+        assert row[1:] == ["> 1,000", "> 1,000", "> 100", "> 100", "0 of 5"]
+    told = " ".join(result.out.split())
+    for name in ("top_two", "uniform"):
+        assert (
+            f"{name} was not sure in 5 of 5 simulated experiments of 1,000 duels; --horizon "
+            f"simulates longer ones."
+        ) in told
     assert json.loads(made.read_text())["policies"][0]["days"] == {"median": None, "p90": None}
 
 
@@ -127,6 +142,7 @@ def test_the_sentences_name_what_was_simulated(streamduel: Streamduel) -> None:
         "plan", *ASKED, "--others", "bradley-terry", "--shared-clicks", 0.9995, "--horizon", 1
     )
     told = " ".join(others.out.split())
+    assert table_rows(others.out)[-1][0] == "A/B test"
     assert "wins 65 % of its duels with the second-best one, that one as many with" in told
     assert "100 % of the best ranker's" not in told
     assert "99.9825 % of the best ranker's lists are clicked and 99.9675 %" in told
