@@ -45,7 +45,8 @@ for impression in range(IMPRESSIONS):
     if impression % 10_000 == 0:
         print(f"{impression:>7} impressions, epoch {plan['epoch']:>5}, champion {plan['champion']}")
     pair = users.choices(plan["pairs"], [pair["share"] for pair in plan["pairs"]])[0]
-    a, b = pair["a"], pair["b"]
+    # In either order, so that a fault of one side is not taken for a ranker.
+    a, b = users.sample((pair["a"], pair["b"]), 2)
     if 1000 * time.time() >= (plan.get("valid_until") or math.inf):  # streamduel is silent
         a = b = plan["fallback"]
     winner = None if a == b else "a" if users.random() < win_rate[a, b] else "b"

@@ -72,11 +72,18 @@ class CurrentAssignment:
         self._upto = list(accumulate(pair.share for pair in assignment.pairs))
 
     def draw(self, fraction: float) -> Draw:
-        """The pair at a fraction, from 0 to below 1, of the cumulative shares."""
+        """The pair at a fraction, from 0 to below 1, of the cumulative shares.
+
+        In the second half of its share its sides are swapped, so that a fault of one side is not
+        taken for a ranker.
+        """
+        upto = self._upto
         # Rounding may put the point on the end of the last share.
-        point = fraction * self._upto[-1]
-        pair = self.assignment.pairs[bisect_right(self._upto, point, hi=len(self._upto) - 1)]
-        return Draw(pair.a, pair.b, self.assignment.epoch)
+        point = fraction * upto[-1]
+        place = bisect_right(upto, point, hi=len(upto) - 1)
+        pair, begin = self.assignment.pairs[place], upto[place - 1] if place else 0.0
+        a, b = (pair.a, pair.b) if point < (begin + upto[place]) / 2 else (pair.b, pair.a)
+        return Draw(a, b, self.assignment.epoch)
 
     def fallback(self, now: float) -> Draw | None:
         """The arm to serve alone after `valid_until`; None while it is valid."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random, SystemRandom
-from typing import Generic, NamedTuple
+from typing import Final, Generic, NamedTuple
 
 from streamduel.client.assignment import Draw, stable_number
 from streamduel.errors import InterleavingError, nearest
 from streamduel.interleaving import CHANCES, INTERLEAVINGS
 from streamduel.interleaving.base import Document, RandomBits, Team
+
+_OTHER: Final[dict[Team, Team]] = {"a": "b", "b": "a", None: None}
 
 
 class Merged(NamedTuple, Generic[Document]):
@@ -27,11 +29,10 @@ class Merged(NamedTuple, Generic[Document]):
 class Interleaver:
     """Interleaves the lists of the two rankers of a draw.
 
-    **One search, one list.** With a `sticky_key`, the list depends on the key, the pair, the seed
-    and the two rankings alone: page 2 of a search fits page 1 on every instance of the service. The
-    key should identify the search, such as the impression's id or `f"{session} {query}"`. Let
-    `length` cover all pages, and
-    show a slice of the list:
+    **One search, one list.** With a `sticky_key`, the list depends on the key, the pair in either
+    order, the seed and the two rankings alone: page 2 of a search fits page 1 on every instance of
+    the service. The key should identify the search, such as the impression's id or
+    `f"{session} {query}"`. Let `length` cover all pages, and show a slice of the list:
 
     >>> interleaver = Interleaver(length=6)
     >>> merged = interleaver.merge(Draw("x", "y"), "abcdef", "fedcba", sticky_key="s1 shoes")
@@ -85,11 +86,15 @@ class Interleaver:
         if draw.alone:
             docs = list(list_a[: self._length])
             return Merged(docs, [None] * len(docs))
+        # Equal keys give a pair the same list in either order of its sides; only teams are swapped.
+        is_swapped = draw.b < draw.a
+        first, second = (list_b, list_a) if is_swapped else (list_a, list_b)
         bits = self._bits
         if sticky_key is not None:
             # Without the epoch: the same pair of the next epoch gives the same list.
-            parts = (self._seed, self._method, draw.a, draw.b, sticky_key)
+            parts = (self._seed, self._method, *sorted((draw.a, draw.b)), sticky_key)
             bits = Random(stable_number(*parts, size=16))  # noqa: S311 - not for secrets
-        made = INTERLEAVINGS[self._method](list_a, list_b, self._length, bits)
+        made = INTERLEAVINGS[self._method](first, second, self._length, bits)
+        teams = [_OTHER[team] for team in made.teams] if is_swapped else made.teams
         chances = CHANCES.get(self._method)
-        return Merged(made.docs, made.teams, chances and chances(list_a, list_b, made.docs))
+        return Merged(made.docs, teams, chances and chances(list_a, list_b, made.docs))

@@ -42,6 +42,17 @@ def test_the_list_does_not_depend_on_the_epoch() -> None:
     assert merge(PAIR, A, B, "s") == merge(Draw("bm25", "ltr", 18), A, B, "s")
 
 
+@pytest.mark.parametrize("method", sorted(INTERLEAVINGS))
+def test_the_list_does_not_depend_on_the_order_of_the_pair(method: str) -> None:
+    merge = Interleaver(method, length=6).merge
+    for key in map(str, range(20)):
+        one, other = merge(PAIR, A[:8], B[:8], key), merge(Draw("ltr", "bm25"), B[:8], A[:8], key)
+        assert one.docs == other.docs
+        assert one.teams == [{"a": "b", "b": "a"}.get(str(team)) for team in other.teams]
+        if one.chances is not None and other.chances is not None:
+            assert one.chances == [None if it is None else 1 - it for it in other.chances]
+
+
 def test_the_list_depends_on_seed_and_pair() -> None:
     merge = Interleaver().merge
     lists = [merge(PAIR, A, B, "s"), merge(Draw("bm25", "x"), A, B, "s")]
