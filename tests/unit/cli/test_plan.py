@@ -45,7 +45,8 @@ def test_table_json_and_plot(streamduel: Streamduel, tmp_path: Path) -> None:
     ]
     for words in (
         "wins 65 % of its duels",
-        "no_click: drop",
+        "the experiment's configuration needs no_click: drop: with its default, tie, it takes "
+        "about 3.3 times the impressions",
         "best case",
     ):
         assert words in result.out

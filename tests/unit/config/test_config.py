@@ -204,6 +204,14 @@ def test_the_shipped_configurations_are_valid(name: str) -> None:
     assert load(ROOT / "configs" / name, {}).config.experiments
 
 
+@pytest.mark.parametrize("name", ["local.yaml", "kafka.yaml", "kubernetes/configmap.yaml"])
+def test_the_shipped_experiments_drop_lists_without_clicks(name: str) -> None:
+    """As `plan` takes them; ties would take about 1/S times the impressions."""
+    found = yaml.safe_load((ROOT / "configs" / name).read_text())
+    found = found if "experiments" in found else yaml.safe_load(found["data"]["config.yaml"])
+    assert [each.get("no_click") for each in found["experiments"].values()] == ["drop"]
+
+
 EXAMPLES = sorted((ROOT / "configs" / "policies").glob("*.yaml"))
 
 
