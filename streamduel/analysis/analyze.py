@@ -274,7 +274,17 @@ def _experiment(
         disagreements=disagreements_of(segments, arms),
         checks=checks(
             engine,
-            Facts(name, arms, tallies, finding, by_credit, clients, quarters, _options(request)),
+            Facts(
+                name,
+                arms,
+                request.credit,
+                tallies,
+                finding,
+                by_credit,
+                clients,
+                quarters,
+                _options(request),
+            ),
         ),
         tallies=tallies,
         clients=clients,

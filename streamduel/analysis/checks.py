@@ -18,7 +18,7 @@ from streamduel.analysis.report import (
     Sensitivity,
     credit_rows,
 )
-from streamduel.analysis.side_checks import fairness, named, placed
+from streamduel.analysis.side_checks import fairness, named, sides
 from streamduel.analysis.tables import rejects
 from streamduel.diagnosis import Grade
 from streamduel.errors import counted, readable
@@ -54,6 +54,7 @@ class Facts(NamedTuple):
 
     experiment: str
     arms: Sequence[str]
+    credit: str
     tallies: Mapping[str, int]
     finding: Finding
     credits: Mapping[str, Sensitivity]
@@ -64,10 +65,11 @@ class Facts(NamedTuple):
 
 def checks(engine: Engine, facts: Facts) -> list[Check]:
     """All checks of one experiment."""
+    most = facts.clients.most if facts.clients.unit == "client" else None
     return [
         *named(engine, facts.experiment, facts.arms),
         *fairness(engine, facts.experiment),
-        *placed(engine, facts.experiment),
+        *sides(engine, facts.experiment, facts.credit, most),
         _joined(engine, facts),
         *_times(engine, facts),
         *_readings(engine),
@@ -79,7 +81,15 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         _position(engine, facts),
         _credit(facts),
         dependence(engine, facts.finding, facts.clients),
-        changes(facts.quarters, facts.arms, facts.finding.leader),
+        changes(
+            engine,
+            facts.experiment,
+            facts.credit,
+            most,
+            facts.quarters,
+            facts.arms,
+            facts.finding.leader,
+        ),
     ]
 
 

@@ -103,7 +103,7 @@ def make_views(engine: Engine, names: Sequence[str]) -> None:
     )
     engine.rows(
         f"CREATE VIEW scored AS SELECT d.experiment, i, j, n, client, ts, segment, is_unclicked,"
-        f" {scores} FROM duels AS d JOIN credited AS c ON c.id = d.pattern"
+        f" flipped, is_interleaved, {scores} FROM duels AS d JOIN credited AS c ON c.id = d.pattern"
     )
 
 

@@ -232,16 +232,16 @@ def _collect_duels(engine: Engine) -> None:
         """
         CREATE VIEW raw AS
         SELECT experiment, a, b, pattern_of(teams, clicks, chances) AS pattern, 1::BIGINT AS n,
-            ts, client, segment
+            ts, client, segment, NOT is_sides AS is_interleaved
         FROM lists WHERE NOT is_outside
         UNION ALL
         SELECT experiment, a, b, '=' || CASE WHEN a = b THEN 'n' ELSE winner END, 1, ts, client,
-            segment
+            segment, false
         FROM kept WHERE kind = 'duel'
         UNION ALL
         SELECT * FROM (
             SELECT experiment, a, b, unnest(['=a', '=b', '=t']),
-                unnest([wins_a, wins_b, ties]) AS n, ts, client, segment
+                unnest([wins_a, wins_b, ties]) AS n, ts, client, segment, false
             FROM kept WHERE kind = 'duels'
         ) WHERE n > 0
         """,
@@ -256,7 +256,8 @@ def _collect_duels(engine: Engine) -> None:
         """
         CREATE TABLE duels AS
         SELECT r.experiment, least(x.i, y.i)::SMALLINT AS i, greatest(x.i, y.i)::SMALLINT AS j,
-            x.i > y.i AS flipped, p.id::INTEGER AS pattern, r.n, r.ts, r.client, r.segment
+            x.i > y.i AS flipped, p.id::INTEGER AS pattern, r.n, r.ts, r.client, r.segment,
+            r.is_interleaved
         FROM raw AS r
         JOIN patterns AS p ON p.pattern = r.pattern
         JOIN arms AS x ON x.experiment = r.experiment AND x.arm = r.a

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from streamduel.analysis.differences import difference
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Check
 from streamduel.errors import counted, readable
 from streamduel.preference.evidence import unfairness
+from streamduel.preference.exponential import exp
 from streamduel.stream.alarms import UNFAIR
 from streamduel.stream.team_patterns import WHOLE
 
@@ -90,7 +92,48 @@ def fairness(engine: Engine, experiment: str) -> list[Check]:
     ]
 
 
-def placed(engine: Engine, experiment: str) -> list[Check]:
+def sides(engine: Engine, experiment: str, credit: str, most: float | None) -> list[Check]:
+    """Whether rankers change sides, and whether the side decides about wins if they do.
+
+    Args:
+        engine: with the view `scored`.
+        experiment: its name.
+        credit: the credit function that decides.
+        most: the duels that a client counts for at most; None: all duels are independent.
+    """
+    found = [*_placed(engine, experiment), *_won(engine, experiment, credit, most)]
+    return ([each for each in found if each.verdict != "fine"] or found)[:1]
+
+
+def _won(engine: Engine, experiment: str, credit: str, most: float | None) -> list[Check]:
+    """Whether side a wins half of the lists, where both orders of a pair count equally."""
+    decided = (
+        f"FROM scored WHERE experiment = {quoted(experiment)} AND is_interleaved AND i <> j"
+        f" AND {credit} <> 1"
+    )
+    if not engine.rows(f"SELECT 1 {decided} LIMIT 1"):
+        return []
+    columns = f"(i, j) AS stratum, flipped AS is_second, {credit} = 2 AS is_won, client, 1 AS times"
+    found = difference(engine, f"SELECT {columns} {decided}", most)
+    if found is None:
+        sentence = (
+            "Each pair was served in one order only, so that a fault of one side cannot be told"
+            " from a preference. Swap the sides in half of the lists."
+        )
+        return [Check("sides", "unknown", sentence)]
+    share = (1 + found.first - found.second) / 2
+    lists = f"{counted(found.duels, 'decided list')} of pairs in both orders"
+    if 1 - 2 * exp(-found.evidence) <= UNFAIR:
+        return [Check("sides", "fine", f"{lists}: no sign that one side wins more often.")]
+    sentence = (
+        f"Side a wins {share:.1%} of the {lists}, where half is expected: look for clicks that are"
+        " lost, or counted twice, on one side. Until then, do not trust the win rates, nor the"
+        " result of pairs that are served in one order more often."
+    )
+    return [Check("sides", "failed", sentence)]
+
+
+def _placed(engine: Engine, experiment: str) -> list[Check]:
     """Whether rankers change sides, in a log that says which one was on the left, or first."""
     columns = [
         readable(column, 80)

@@ -41,7 +41,7 @@ class Disagreement(msgspec.Struct, frozen=True):
 
     Attributes:
         verdict: opposite: one prefers an arm that another one does not; different: by how much;
-            none: by no more than chance.
+            none: no difference is large enough to be sure of.
         sentence: the pair and the segments that differ most.
     """
 
@@ -137,7 +137,8 @@ def disagreement(
     found = contrast(segments, legible)
     if found is None:
         return Disagreement(
-            "none", f"Segments by {legible(kind)} do not differ by more than chance."
+            "none",
+            f"Segments by {legible(kind)}: no difference is large enough to be sure of.",
         )
     opposite, which = found
     verb = "disagree" if opposite else "differ"

@@ -87,3 +87,39 @@ def test_too_few_duels_or_times_say_nothing(tmp_path: Path, times: bool) -> None
     if not times:
         rows = [{**row, "ts": None} for row in rows]
     assert change(only(json_lines(tmp_path / "x.json", rows))).verdict == "unknown"
+
+
+def met(n: int, preference: Callable[[str, float], float], seed: int = 3) -> list[Row]:
+    """Duels of four rankers, an hour apart, of which `ltr` wins its own with this probability."""
+    rng, arms = random.Random(seed), ("bm25", "dense", "hybrid", "ltr")
+    rows: list[Row] = []
+    for k in range(n):
+        a, b = sorted(rng.sample(arms, 2))
+        wins = preference(a, k / n) if b == "ltr" else 0.5
+        rows.append(
+            {"id": f"q{k}", "a": a, "b": b, "user_id": f"u{rng.randrange(1000)}",
+             "winner": "b" if rng.random() < wins else "a", "ts": START + k * HOUR_MS}
+        )  # fmt: skip
+    return rows
+
+
+def test_a_change_against_all_opponents_together_is_told(tmp_path: Path) -> None:
+    """No opponent by itself had enough duels in a quarter."""
+    rows = met(6000, lambda _, time: 0.68 if time < 0.5 else 0.52)
+    found = only(json_lines(tmp_path / "x.json", rows))
+    check = change(found)
+    assert (found.leader, check.verdict) == ("ltr", "warning")
+    assert "ltr wins 6" in check.sentence
+    assert "in the first half and 5" in check.sentence
+
+
+def test_other_opponents_are_no_change(tmp_path: Path) -> None:
+    """`ltr` beats bm25 more often than the others, and meets it in the first half mostly."""
+    rows = met(12_000, lambda other, _: 0.9 if other == "bm25" else 0.55)
+    kept = [
+        row for k, row in enumerate(rows)
+        if row["b"] != "ltr" or (row["a"] == "bm25") == (k < 6000) or k % 4 == 0
+    ]  # fmt: skip
+    check = change(only(json_lines(tmp_path / "x.json", kept)))
+    assert check.verdict == "fine"
+    assert check.sentence == "No change of the leader's win rates was large enough to be sure of."
