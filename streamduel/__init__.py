@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from streamduel.config import LoadedConfig, load
     from streamduel.service import StopSignal, serve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "ClientError",

@@ -54,6 +54,7 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
     try:
         with Topics(source, REACH_SECONDS) as topics:
             found = [*_topics(topics, source, sink, snapshots, missing if creates else None)]
+            found += _bounds(topics, sink, snapshots)
     except ConnectorError as error:
         return Diagnosis([Finding("broker", "failed", str(error))], reachable=False)
     servers = ",".join(source.bootstrap_servers)
@@ -146,6 +147,10 @@ def _topics(
             tried = _tried(name, topic, check, missing)
             lost = topics.leaderless.get(topic)
             yield _without_leader(name, lost) if lost and tried.verdict == "fine" else tried
+
+
+def _bounds(topics: Topics, sink: SinkSettings, snapshots: SnapshotSettings) -> Iterator[Finding]:
+    """Topics whose batches are not bounded, or that do not accept every record."""
     for topic, compression in topics.unbounded.items():
         yield Finding(
             "decompression", "warning",
