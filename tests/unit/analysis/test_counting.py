@@ -71,10 +71,10 @@ def engine(duels: Sequence[Duel]) -> Iterator[Engine]:
             found.rows("INSERT INTO credited VALUES (?, ?, ?, ?, ?, ?)", row)
         found.rows(
             "CREATE TABLE duels (experiment VARCHAR, i INT, j INT, n INT, client VARCHAR,"
-            " segment INT, pattern INT, flipped BOOLEAN, ts BIGINT)"
+            " segment INT, pattern INT, flipped BOOLEAN, ts BIGINT, is_interleaved BOOLEAN)"
         )
         for duel in duels:
-            found.rows("INSERT INTO duels VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", [*duel])
+            found.rows("INSERT INTO duels VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, true)", [*duel])
         make_views(found, list(CREDITS))
         yield found
 
