@@ -268,7 +268,7 @@ def test_permanent_errors_end_the_source(
     ("position", "sentence"),
     [
         (5, "ends at offset 3, but 5 was reached before; .* with --at-end from its end"),
-        (2, "before offset 2, which was reached, and others have their offsets now"),
+        (2, "below offset 2, which was reached before, and new records have these offsets now"),
     ],
     ids=["shorter", "written again"],
 )
