@@ -134,13 +134,10 @@ class StopSettings(Section):
         " others explore permanently.",
     )
     min_duels: Integer = Field(
-        0,
-        ge=0,
-        le=MAX_TIME,
-        description="Number of duels before which neither `confidence` nor the policies `top_two`"
-        " and `batched_top_two` end exploration. A policy still ends at its horizon, or with one"
-        " arm left.",
-    )
+        0, ge=0, le=MAX_TIME, description="Number of duels before which neither `confidence` nor"
+        " the policies `top_two` and `batched_top_two` end exploration. A policy still ends at its"
+        " horizon, or with one arm left.",
+    )  # fmt: skip
 
 
 class FallbackSettings(Section):
