@@ -278,7 +278,7 @@ class Topics:
         Such a user is told which cleanup policy the topic must have.
         """
         try:
-            found = self._admin.configs(topic)
+            found = self._configs_of_new(topic)
         except errors.KafkaError as error:
             raise self._unusable(error) from error
         if found is None:
@@ -289,6 +289,17 @@ class Topics:
         else:
             self.accepted[topic] = max(1, int(found["max.message.bytes"]))
         return found
+
+    def _configs_of_new(self, topic: str) -> dict[str, str] | None:
+        """The settings of a topic that may be so new that the broker that is asked lacks it."""
+        deadline = time.monotonic() + CREATE_SECONDS
+        while True:
+            try:
+                return self._admin.configs(topic)
+            except errors.UnknownTopicOrPartitionError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(PAUSE_SECONDS)
 
     def _unusable(self, error: errors.KafkaError) -> ConnectorError:
         if error.retriable:

@@ -125,6 +125,35 @@ def test_a_new_topic_that_a_broker_does_not_know_yet(monkeypatch: pytest.MonkeyP
         required(monkeypatch, None)
 
 
+def test_settings_of_a_topic_that_a_broker_does_not_know_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = {
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1000",
+        "message.timestamp.type": "CreateTime",
+        "retention.ms": "-1",
+    }
+    found: list[Any] = [errors.UnknownTopicOrPartitionError(), log]
+
+    def configs(_: Slow, _topic: str) -> dict[str, str]:
+        answer: dict[str, str] | Exception = found.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(Slow, "configs", configs, raising=False)
+    settings = SourceSettings(bootstrap_servers=["nowhere:1"], topic="new", group="g")
+    monkeypatch.setattr(topics, "connect_at_start", lambda *_: Slow(FOUND))
+    checked = Topics(settings)
+    checked.require_every_record("new")
+    assert checked.accepted == {"new": 1000}
+    found[:] = [errors.UnknownTopicOrPartitionError()]
+    monkeypatch.setattr(topics, "CREATE_SECONDS", -1.0)
+    with pytest.raises(ConnectorError, match="UnknownTopicOrPartitionError"):
+        checked.require_every_record("new")
+
+
 def test_a_failed_request_is_repeated_and_means_silence_until_one_is_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
