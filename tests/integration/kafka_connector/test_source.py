@@ -326,7 +326,7 @@ def test_seek_without_a_broker(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patch:
         patch.setattr(source._consumer, "stable_ends", fail)
         patch.setattr(source._consumer, "high_watermarks", fail)
-        with pytest.raises(ConnectorError, match=r"does not return the first offset of partition 0 of "):
+        with pytest.raises(ConnectorError, match=r"does not return the first offset of"):
             source.seek(0, None)
         assert source.seek(0, 3) == 3  # not checked: a poll would find it out of range
         assert not source.caught_up(0)
