@@ -164,4 +164,10 @@ def serve(
         with closing(outlet):
             observers = [*observers, GarbageCollection()]
             runner = Runner(loaded.config, source, outlet, time.monotonic, observers, failpoint)
-            runner.run(stop, until_end=until_end)
+            # What is loaded by now stays until the end. Looking through it takes up to a second on
+            # a slow or busy machine, and neither the fold nor a probe goes on meanwhile.
+            gc.freeze()
+            try:
+                runner.run(stop, until_end=until_end)
+            finally:
+                gc.unfreeze()

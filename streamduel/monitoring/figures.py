@@ -19,9 +19,10 @@ REFUSED_SECONDS: Final = 60.0
 """How long two refused commits in a row count for readiness: refused again and again, a commit is
 repeated every 15 to 30 s; without records there is nothing to commit, and nothing wrong."""
 
-MAX_WAIT_SECONDS: Final = 4.0
+MAX_WAIT_SECONDS: Final = 3.0
 """An idle runner completes five polls a second, and a commit takes 0.1 s. It is judged when it is
-asked for, so a commit that a broker does not answer shows within five seconds."""
+asked for, so a commit that a broker does not answer shows within five seconds, a request for the
+lag included that waits for the broker before it."""
 
 
 class Distribution(NamedTuple):

@@ -366,7 +366,8 @@ class Runner:
             self._next_lag = now + LAG_INTERVAL
             lags = self._source.lags(known)
             self._notify(lambda observer: observer.lagging(lags))
-            held = self._source.stable_offset_lags(known)
+            # Brokers that do not answer are not asked twice: each request blocks the commits.
+            held = self._source.stable_offset_lags(known) if lags else {}
             self._notify(lambda observer: observer.stable_offset_lagging(held))
 
     def _notify(self, event: Callable[[Observer], None]) -> None:

@@ -41,13 +41,19 @@ class Refusing:
 
 
 class Restored(Observer):
-    """Remembers the states that were restored, without keeping them."""
+    """Remembers the states that were restored, without keeping them.
+
+    Attributes:
+        frozen: how many objects the collector ignored meanwhile.
+    """
 
     def __init__(self) -> None:
         self.tasks: list[ref[PartitionTask]] = []
+        self.frozen = 0
 
     def restored(self, task: PartitionTask) -> None:
         self.tasks.append(ref(task))
+        self.frozen = gc.get_freeze_count()
 
 
 @pytest.fixture
@@ -61,7 +67,7 @@ def _rare_collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_rare_collector")
-def test_a_refused_commit_does_not_keep_the_state_of_its_partition(tmp_path: Path) -> None:
+def test_the_collector_finds_the_state_of_a_refused_commit_only(tmp_path: Path) -> None:
     log, config = tmp_path / "clicks.jsonl", tmp_path / "config.yaml"
     log.write_bytes(b"".join([duel("search", n, "x", "y", "a") + b"\n" for n in range(50)]))
     document = {
@@ -75,6 +81,8 @@ def test_a_refused_commit_does_not_keep_the_state_of_its_partition(tmp_path: Pat
     serve(load(config), lambda: False, until_end=True, observers=[restored], failpoint=Refusing(3))
     assert len(restored.tasks) == 4
     assert not [it for it in restored.tasks[:3] if it() is not None]
+    assert restored.frozen > 10_000, "it looks through all that start-up has loaded"
+    assert gc.get_freeze_count() == 0
 
 
 class Cycle:

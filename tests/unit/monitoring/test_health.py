@@ -148,10 +148,10 @@ def test_not_ready_while_the_runner_waits(metrics: Metrics, clock: Clock) -> Non
     assert metrics.figures.why_not_ready() == []
     clock.now += 0.5
     assert metrics.figures.why_not_ready() == [
-        "no poll and no commit has completed for 4.5 s (allowed: 4 s)."
+        "no poll and no commit has completed for 3.5 s (allowed: 3 s)."
     ]
     assert not metrics.figures.why_not_live()
-    metrics.committed([], 4.5)
+    metrics.committed([], 3.5)
     assert metrics.figures.why_not_ready() == []
 
 
@@ -172,7 +172,7 @@ def test_not_ready_during_a_commit_that_is_not_answered(metrics: Metrics, clock:
     runner.run(lambda: False, until_end=True)
     first, *_, last = during[-6:]
     assert first == []
-    assert last == ["no poll and no commit has completed for 9.0 s (allowed: 4 s)."]
+    assert last == ["no poll and no commit has completed for 9.0 s (allowed: 3 s)."]
     assert metrics.figures.why_not_ready() == []
 
 
