@@ -44,8 +44,9 @@ COSTLY: Final = {**EXPERIMENTS["fair"], "decide_every": 1, "slate": 1000}
 FAT: Final = "x" * 4000
 """An unused field: a poll brings 1 MB, which should not take minutes to fold."""
 
-ARREARS: Final = 6000
-"""The lag at the start: above the threshold of LagGrowing."""
+ARREARS: Final = 8000
+"""The lag at the start: above the threshold of LagGrowing. A service counts 64 MB of a file at
+once, and has no lag while there are more: these have 33."""
 
 POISONED: Final = 0.1
 """The share of invalid records."""
@@ -82,6 +83,7 @@ class Stage:
     def __init__(self, folder: Path, shared: Broker, own: LocalKafka, stack: ExitStack) -> None:
         self._folder, self._own, self._stack = folder, own, stack
         self._everybody = Services()
+        self._too_many = Users("overloaded", seed=2)
         two = EXPERIMENTS["fair"]
         self._services = self._start("services", EXPERIMENTS)
         self._malformed = self._start("malformed", {"malformed": two})
@@ -125,9 +127,7 @@ class Stage:
         enter(Feed(lambda: self._oversized.write(_oversized(oversized))))
         misled = Users("misled", seed=5)
         enter(Feed(lambda: self._misled.write(_misled(misled))))
-        overloaded = Users("overloaded", seed=2)
-        self._overloaded.write(_fat(overloaded, ARREARS))
-        enter(Feed(lambda: self._overloaded.write(_fat(overloaded, 80))))
+        self._overloaded.write(_fat(self._too_many, ARREARS))
         full = Users("full", seed=3)
         enter(Feed(lambda: self._full.write(half_and_half(full, "x", "y", 5))))
         enter(Feed(enter(Clicks(self._fenced)).write))
@@ -144,6 +144,7 @@ class Stage:
 
     def go_wrong(self) -> None:
         """Inject the faults."""
+        self._stack.enter_context(Feed(lambda: self._overloaded.write(_fat(self._too_many, 80))))
         self._everybody.silenced = True
         self._own.kill()
         fill_the_disk(self._full)
