@@ -51,7 +51,7 @@ once, and has no lag while there are more: these have 33."""
 POISONED: Final = 0.1
 """The share of invalid records."""
 
-RARE: Final = 0.001
+RARE: Final = 0.002
 """The share of records that are too large, or from the future: one in four seconds."""
 
 DAY: Final = 24 * 3_600_000
@@ -162,14 +162,14 @@ def _poisoned(users: Users) -> Iterator[dict[str, Any] | bytes]:
 
 
 def _oversized(users: Users) -> Iterator[dict[str, Any]]:
-    """One record of 1,000 is over the limit of a megabyte."""
-    for record in half_and_half(users, "x", "y", 50):
+    """One record of 500 is over the limit of a megabyte."""
+    for record in half_and_half(users, "x", "y", 25):
         yield {**record, "session": "x" * 2**20} if users.random.random() < RARE else record
 
 
 def _misled(users: Users) -> Iterator[dict[str, Any]]:
-    """One record of 1,000 has a clock that is a day ahead."""
-    for record in half_and_half(users, "x", "y", 50):
+    """One record of 500 has a clock that is a day ahead."""
+    for record in half_and_half(users, "x", "y", 25):
         yield {**record, "ts": record["ts"] + DAY} if users.random.random() < RARE else record
 
 

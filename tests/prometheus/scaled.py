@@ -9,8 +9,8 @@ import yaml
 
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
-LEAST_FOR: Final = 6000
-"""The shortest `for` in milliseconds, three scrapes of the tests: it tolerates a process that is
+LEAST_FOR: Final = 12000
+"""The shortest `for` in milliseconds, six scrapes of the tests: it tolerates a process that is
 slow for a moment, and such moments are not shortened."""
 
 LEAST_RANGE: Final = 4000
@@ -29,7 +29,7 @@ def scaled(rules: str, factor: float) -> str:
     ... groups:
     ... - name: it
     ...   rules:
-    ...   - {alert: Gone, expr: 'increase(a_total[5m] offset 1h) > 5', for: 10m}
+    ...   - {alert: Gone, expr: 'increase(a_total[5m] offset 1h) > 5', for: 20m}
     ...   - {alert: Down, expr: 'up == 0', for: 2m}
     ... ''', 60))
     groups:
@@ -37,10 +37,10 @@ def scaled(rules: str, factor: float) -> str:
       rules:
       - alert: Gone
         expr: increase(a_total[5000ms] offset 60000ms) > 5
-        for: 10000ms
+        for: 20000ms
       - alert: Down
         expr: up == 0
-        for: 6000ms
+        for: 12000ms
     """
     document: dict[str, Any] = yaml.safe_load(rules)
     for group in document["groups"]:
