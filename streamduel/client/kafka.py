@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from kafka import KafkaConsumer, KafkaProducer, errors
 from kafka.cluster import get_ip_port_afi
+from kafka.net.sasl import SASL_MECHANISMS
 from kafka.util import ensure_valid_topic_name
 
 from streamduel.client.feeds import FeedRecord, reason
@@ -60,6 +62,13 @@ RESERVED: Final = frozenset({"bootstrap_servers", "kafka_client", "metrics_enabl
 """Settings that a service cannot choose."""
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+CODECS: Final = ("gzip", "snappy", "lz4", "zstd")
+
+ORDERED: Final = ("fetch_max_wait_ms", "request_timeout_ms", "connections_max_idle_ms")
+"""Times of a consumer: each must be less than the next."""
+
+MAX_IN_FLIGHT: Final = 5
+"""Brokers keep the order of so many requests of an idempotent producer."""
 
 CONSUMER: Final[Mapping[str, Any]] = {
     # Uncommitted assignments are not published yet, and may never be.
@@ -103,6 +112,7 @@ class KafkaFeed:
     ) -> None:
         known = KafkaConsumer.DEFAULT_CONFIG
         self._settings = client_settings(servers, topic, known, CONSUMER, chosen)
+        _check_consumer({**known, **self._settings})
         self._topic = topic
         self._consumer: Any = None
 
@@ -147,6 +157,7 @@ class KafkaWriter:
     ) -> None:
         known = KafkaProducer.DEFAULT_CONFIG
         self._settings = client_settings(servers, topic, known, PRODUCER, chosen)
+        _check_producer({**known, **self._settings})
         self._topic = topic
         self._producer: Any = None
 
@@ -269,11 +280,51 @@ def _check_protocol(chosen: Mapping[str, Any]) -> None:
 
     It takes any that it does not know, such as `sasl_ssl`, for PLAINTEXT.
     """
-    protocol = chosen.get("security_protocol", "PLAINTEXT")
-    if protocol not in PROTOCOLS:
+    protocol, mechanism = chosen.get("security_protocol", "PLAINTEXT"), chosen.get("sasl_mechanism")
+    _check_choice("security_protocol", protocol, PROTOCOLS)
+    if protocol.startswith("SASL_"):
+        if not mechanism:
+            raise ClientError(f"security_protocol {protocol} needs sasl_mechanism.")
+        _check_choice("sasl_mechanism", mechanism, sorted(SASL_MECHANISMS))
+
+
+def _check_choice(name: str, found: object, allowed: Sequence[str]) -> None:
+    if found not in allowed:
         raise ClientError(
-            f"security_protocol must be {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]} "
-            f"(found {protocol!r})."
+            f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]} (found {found!r})."
         )
-    if protocol.startswith("SASL_") and not chosen.get("sasl_mechanism"):
-        raise ClientError(f"security_protocol {protocol} needs sasl_mechanism.")
+
+
+def _check_consumer(settings: Mapping[str, Any]) -> None:
+    """Refuse what `KafkaConsumer` would refuse at each attempt to open it, or at each poll."""
+    for name, longer in itertools.pairwise(ORDERED):
+        if settings[name] >= settings[longer]:
+            raise ClientError(
+                f"{name} must be less than {longer}, {settings[longer]} (found {settings[name]})."
+            )
+    most = settings["max_poll_records"]
+    if not isinstance(most, int) or most < 1:
+        raise ClientError(f"max_poll_records must be an integer of at least 1 (found {most!r}).")
+
+
+def _check_producer(settings: Mapping[str, Any]) -> None:
+    """Refuse what `KafkaProducer` would refuse at each attempt to open it, when connected."""
+    name, codec = settings["client_id"], settings["compression_type"]
+    if name is not None and not isinstance(name, str):
+        raise ClientError(f"client_id must be a text (found {name!r}).")
+    if codec is not None:
+        _check_choice("compression_type", codec, CODECS)
+    if settings["retries"] < 1:
+        raise ClientError(f"retries must be at least 1 (found {settings['retries']}).")
+    requests = settings["max_in_flight_requests_per_connection"]
+    if not 1 <= requests <= MAX_IN_FLIGHT:
+        raise ClientError(
+            "max_in_flight_requests_per_connection must be between 1 and "
+            f"{MAX_IN_FLIGHT} (found {requests})."
+        )
+    linger, request = settings["linger_ms"], settings["request_timeout_ms"]
+    if linger + request > settings["delivery_timeout_ms"]:
+        raise ClientError(
+            "linger_ms and request_timeout_ms together must be at most "
+            f"{settings['delivery_timeout_ms']} (found {linger} and {request})."
+        )

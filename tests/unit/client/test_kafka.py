@@ -57,6 +57,13 @@ WAYS: list[Opened] = [Assignments.from_kafka, EventLog.to_kafka]
             "ssl_check_hostname must be true or false (found 0).",
         ),
         ("clicks", {"client_dns_lookup": 5}, "client_dns_lookup must be a text (found 5)."),
+        ("clicks", {"client_id": 5}, "client_id must be a text (found 5)."),
+        (
+            "clicks",
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA512"},
+            "sasl_mechanism must be AWS_MSK_IAM, GSSAPI, OAUTHBEARER, PLAIN, SCRAM-SHA-256 or "
+            "SCRAM-SHA-512 (found 'SCRAM-SHA512').",
+        ),
         ("clicks", "client_id=me", "kafka must be a dict of settings (found str)."),
         ("", {}, "topic '' cannot be used: All topics must be non-empty strings."),
         (None, {}, "topic None cannot be used: All topics must not be None."),
@@ -68,6 +75,77 @@ def test_settings_are_checked_before_anything_is_opened(
     with pytest.raises(ClientError) as refused:
         way("nowhere:9092", topic, kafka=kafka)
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("way", "kafka", "sentence"),
+    [
+        (
+            KafkaFeed,
+            {"request_timeout_ms": 540_000},
+            "request_timeout_ms must be less than connections_max_idle_ms, 540000 (found 540000).",
+        ),
+        (
+            KafkaFeed,
+            {"connections_max_idle_ms": 1000},
+            "request_timeout_ms must be less than connections_max_idle_ms, 1000 (found 10000).",
+        ),
+        (
+            KafkaFeed,
+            {"fetch_max_wait_ms": 10_000},
+            "fetch_max_wait_ms must be less than request_timeout_ms, 10000 (found 10000).",
+        ),
+        *[
+            (
+                KafkaFeed,
+                {"max_poll_records": found},
+                f"max_poll_records must be an integer of at least 1 (found {found}).",
+            )
+            for found in (0, 1.5)
+        ],
+        (KafkaWriter, {"retries": 0}, "retries must be at least 1 (found 0)."),
+        *[
+            (
+                KafkaWriter,
+                {"max_in_flight_requests_per_connection": found},
+                f"max_in_flight_requests_per_connection must be between 1 and 5 (found {found}).",
+            )
+            for found in (0, 6)
+        ],
+        (
+            KafkaWriter,
+            {"linger_ms": 20_001},
+            "linger_ms and request_timeout_ms together must be at most 30000 "
+            "(found 20001 and 10000).",
+        ),
+        (
+            KafkaWriter,
+            {"compression_type": "brotli"},
+            "compression_type must be gzip, snappy, lz4 or zstd (found 'brotli').",
+        ),
+    ],
+)
+def test_values_are_refused_that_kafka_python_refuses_once_connected(
+    way: Opened, kafka: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ClientError) as refused:
+        way("nowhere:9092", "clicks", kafka)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("way", "kafka"),
+    [
+        (KafkaFeed, {"request_timeout_ms": 539_999}),
+        (KafkaFeed, {"fetch_max_wait_ms": 9999, "max_poll_records": 1}),
+        (KafkaWriter, {"retries": 1, "max_in_flight_requests_per_connection": 1}),
+        (KafkaWriter, {"max_in_flight_requests_per_connection": 5, "linger_ms": 20_000}),
+        (KafkaWriter, {"client_id": None, "compression_type": None}),
+        *[(KafkaWriter, {"compression_type": name}) for name in ("gzip", "snappy", "lz4", "zstd")],
+    ],
+)
+def test_values_that_kafka_python_accepts_are_accepted(way: Opened, kafka: dict[str, Any]) -> None:
+    assert way("nowhere:9092", "clicks", kafka)._settings.items() >= kafka.items()
 
 
 @pytest.mark.parametrize("way", WAYS)
