@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +69,8 @@ class Assignments:
     the newest assignment, and the default arm of an experiment without an assignment. An epoch that
     is not larger than the last one is ignored, so records may be read repeatedly and in any order.
 
-    Create one in each process, after it has forked: threads do not survive a fork.
+    Create one in each process, after it has forked: threads do not survive a fork. In a forked
+    process `draw` logs an error, once, and continues with the assignments of the fork.
 
     With a `sticky_key`, the pair is a hash of the key, the experiment and the epoch, so that all
     instances of a service draw the same one until the next epoch. With `keep`, a session keeps its
@@ -125,6 +127,7 @@ class Assignments:
         self._current: dict[str, CurrentAssignment] = {}
         self._warned: set[int] = set()  # hashes of invalid values
         self._updated = threading.Condition()
+        self._process = os.getpid()
         self._followers = [Follower(feed, self._apply) for feed in feeds]
 
     @classmethod
@@ -200,6 +203,8 @@ class Assignments:
         Raises:
             ClientError: the experiment has neither an assignment nor a default arm.
         """
+        if os.getpid() != self._process:
+            self._report_fork()
         current = self._current.get(experiment)
         if current is None:
             return self._default(experiment)
@@ -213,6 +218,15 @@ class Assignments:
         if self._sessions is None or assignment.status != "running":
             return draw
         return self._sessions.hold(stable_number(experiment, sticky_key, size=16), draw, now)
+
+    def _report_fork(self) -> None:
+        """Log, once, that nothing follows the assignments in this process; searches continue."""
+        self._process = os.getpid()
+        if self._followers:
+            log.error(
+                "the assignments were created before the process forked, and do not change in "
+                "this process; create them in each process"
+            )
 
     def _default(self, experiment: str) -> Draw:
         arm = self._defaults.get(experiment)
@@ -239,6 +253,8 @@ class Assignments:
 
         For the start of a service; reading takes less than a second.
         """
+        if os.getpid() != self._process:
+            self._report_fork()
         with self._updated:
             return self._updated.wait_for(lambda: experiment in self._current, timeout)
 
@@ -276,6 +292,7 @@ class Assignments:
         """Stop following; `draw` continues with the last assignments."""
         for follower in self._followers:
             follower.close()
+        self._followers = []
 
     def __enter__(self) -> Self:
         return self

@@ -67,8 +67,8 @@ class EventLog:
     experiment, and is random by default; `ts` is in milliseconds since 1970, by default now;
     `client`, `query` and `segment` are those of `Origin`. A list longer than the service's
     `limits.max_ranks`, by default 1,000, becomes a dead letter there. They raise ClientError if
-    streamduel would refuse the record or the log is closed, and BufferFullError if the buffer
-    is full and `full` is "raise".
+    streamduel would refuse the record, or if the log is closed or was created before the process
+    was forked, and BufferFullError if the buffer is full and `full` is "raise".
 
     Create one in each process, after it has forked: threads do not survive a fork.
 
@@ -307,6 +307,9 @@ class EventLog:
 
         Returns:
             Whether they are, within `timeout` seconds.
+
+        Raises:
+            ClientError: the log was created before the process was forked.
         """
         return self._outbox.flush(timeout)
 

@@ -187,10 +187,11 @@ class Outbox:
         self._thread = threading.Thread(target=self._run, name="streamduel-outbox", daemon=True)
         self._thread.start()
         self._process = os.getpid()
-        atexit.register(self._exit)
+        atexit.register(self.close, EXIT_SECONDS)
 
     def put(self, message: Message) -> bool:
-        """Buffer a record; whether there was room. ClientError: the outbox is closed."""
+        """Buffer a record; whether there was room. ClientError: closed, or of another process."""
+        self._check_process()
         size = _size(message)
         with self._changed:
             if self._closing:
@@ -206,19 +207,25 @@ class Outbox:
 
     def flush(self, timeout: float) -> bool:
         """Wait until all records buffered so far are written or refused; whether they are."""
+        self._check_process()
         with self._changed:
             until = self._settled + self.waiting
             self._changed.wait_for(lambda: self._settled >= until or self._closed, timeout)
             return self._settled >= until
 
     def close(self, timeout: float) -> None:
-        """Accept no more records, write the buffer within the timeout, and drop the rest."""
+        """Accept no more records, write the buffer within the timeout, and drop the rest.
+
+        In a forked process do nothing: its parent writes the buffer.
+        """
+        if os.getpid() != self._process:
+            return
         with self._changed:
             if self._closing:
                 return
             self._closing = True
             self._changed.notify_all()
-        atexit.unregister(self._exit)
+        atexit.unregister(self.close)
         self._thread.join(timeout)
         self._expired.set()
         self._thread.join(GRACE_SECONDS)
@@ -230,10 +237,15 @@ class Outbox:
         if lost:
             log.error("%d records of the event log could not be written in time", lost)
 
-    def _exit(self) -> None:
-        """Write the buffer at the end of the program; a forked process has no thread that could."""
-        if os.getpid() == self._process:
-            self.close(EXIT_SECONDS)
+    def _check_process(self) -> None:
+        """Refuse to work in a forked process, which has no thread that could write.
+
+        Without the lock: a thread of the parent may have held it, and then nobody releases it.
+        """
+        if os.getpid() != self._process:
+            raise ClientError(
+                "this event log was created before the process forked; create one in each process."
+            )
 
     def _run(self) -> None:
         pause = FIRST_PAUSE

@@ -1,5 +1,8 @@
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -217,3 +220,46 @@ def test_close_wakes_those_who_flush(monkeypatch: pytest.MonkeyPatch) -> None:
     flushing.join(PATIENCE)
     assert flushed == [False]
     notebook.gate.set()
+
+
+FORKED = """
+import os, sys, threading
+from streamduel.client import ClientError
+from streamduel.client.writers import FileWriter, Message, Outbox
+
+box = Outbox(FileWriter(sys.argv[1]), 1 << 20)
+held, forked = threading.Event(), threading.Event()
+
+def hold():
+    with box._changed:
+        held.set()
+        forked.wait()
+
+holder = threading.Thread(target=hold)
+holder.start()
+held.wait()
+if os.fork() == 0:
+    for use in (lambda: box.put(Message(b"search", b"child")), lambda: box.flush(10)):
+        try:
+            use()
+        except ClientError as error:
+            print(error)
+    box.close(10)
+    sys.exit()
+forked.set()
+_, status = os.wait()
+holder.join()
+box.put(Message(b"search", b"parent"))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_forked_process_is_refused_even_if_the_lock_was_held(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.jsonl"
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKED, str(path)],
+        check=True, stdout=subprocess.PIPE, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    sentence = "this event log was created before the process forked; create one in each process."
+    assert ran.stdout.splitlines() == [sentence, sentence]
+    assert path.read_text() == "parent\n"
