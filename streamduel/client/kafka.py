@@ -190,6 +190,10 @@ class KafkaWriter:
                 sent.append((message, future))
             except TOO_LARGE as error:  # the producer's own limit
                 failures.append((message, error))
+            except errors.KafkaTimeoutError:  # of the topic's metadata
+                raise ClientError(
+                    f"there is no topic '{self._topic}', or no broker answers."
+                ) from None
         deadline = time.monotonic() + DELIVERY_SECONDS + GRACE_SECONDS
         with contextlib.suppress(errors.KafkaError):  # raised for a batch that was split, too
             self._producer.flush(DELIVERY_SECONDS + GRACE_SECONDS)

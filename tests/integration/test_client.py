@@ -198,6 +198,8 @@ def test_a_missing_topic_to_write_to_is_not_created(
     eventually(lambda: "the event log cannot be written to: " in caplog.text)
     log.close(timeout=0)
     assert log.dropped == 1
+    sentence = f"there is no topic '{missing}', or no broker answers."
+    assert f"the event log cannot be written to: {sentence}" in caplog.text
 
 
 @pytest.mark.slow
