@@ -17,7 +17,7 @@ from kafka.util import ensure_valid_topic_name
 from streamduel.client.feeds import FeedRecord, reason
 from streamduel.client.kafka_arguments import brokers_in, invalid_brokers, settings_in
 from streamduel.client.writers import Message, Written
-from streamduel.errors import ClientError, nearest
+from streamduel.errors import ClientError, nearest, shown
 from streamduel.kafka_batches import bound_reads
 from streamduel.kafka_clients import (
     TOO_LARGE,
@@ -213,7 +213,11 @@ class KafkaWriter:
     def _isolate(self, messages: Sequence[Message], problem: Exception) -> Written:
         """Find the messages that the topic refuses by bisection, so that the others are written."""
         if len(messages) == 1:
-            log.error("topic '%s' refuses a record: %s", self._topic, reason(problem))
+            value = messages[0].value
+            log.error(
+                "topic '%s' refuses a record of %d bytes, beginning with %s: %s",
+                self._topic, len(value), shown(value.decode(errors="replace")), reason(problem),
+            )  # fmt: skip
             return Written(refused=1)
         middle = len(messages) // 2
         first, second = self.write(messages[:middle]), self.write(messages[middle:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -173,7 +174,13 @@ def test_refused_records_are_counted_and_do_not_block_others(
                 log.impression("search", PAIR, large, record_id=f"large {number}")
         assert log.flush(PATIENCE)
         assert (log.written, log.dropped) == (60, 2)
-    assert caplog.text.count(f"topic '{topic}' refuses a record: ") == 2
+    begin = '{"type":"impression","id":"'
+    refused = re.findall(
+        rf"topic '{topic}' refuses a record of (\d+) bytes, beginning with '{begin}([^\"]+)",
+        caplog.text,
+    )
+    # Five documents of 1,000 bytes, and some 160 bytes around them.
+    assert sorted(refused) == [("5162", "large 7"), ("5163", "large 30")]
     ids = {json.loads(record.value)["id"] for record in read(servers, topic)}
     assert ids == {f"{number}" for number in range(60)}
 
