@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Final
 
 from streamduel.config import LoadedConfig
@@ -39,15 +39,16 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
         now: seconds since 1970; by default, the present time.
     """
     reported: set[tuple[str, str]] = set()
-    for finding in _findings(loaded, time.time() if now is None else now):
-        # A topic that the connector refuses is refused again where it is read.
-        refusal = finding.verdict, finding.sentence
-        if refusal not in reported:
-            reported.add(refusal)
-            yield finding
+    with ExitStack() as opened:
+        for finding in _findings(loaded, time.time() if now is None else now, opened):
+            # A topic that the connector refuses is refused again where it is read.
+            refusal = finding.verdict, finding.sentence
+            if refusal not in reported:
+                reported.add(refusal)
+                yield finding
 
 
-def _findings(loaded: LoadedConfig, now: float) -> Iterator[Finding]:
+def _findings(loaded: LoadedConfig, now: float, opened: ExitStack) -> Iterator[Finding]:
     diagnosis = loaded.source_connector.diagnose(loaded.source, loaded.sink, loaded.snapshots)
     yield from diagnosis.findings
     if not diagnosis.reachable:
@@ -55,7 +56,7 @@ def _findings(loaded: LoadedConfig, now: float) -> Iterator[Finding]:
     saved: dict[int, snapshot_reading.Saved] = {}
     missing = False
     try:
-        sample = read_newest(loaded)
+        sample = read_newest(loaded, opened)
     except StreamduelError as error:
         missing = _is_created_by_run(error)
         if not missing:

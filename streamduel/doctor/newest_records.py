@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamduel.config import LoadedConfig
-from streamduel.connector import POLL_SECONDS, LogRecord
+from streamduel.connector import POLL_SECONDS, LogRecord, Source
 from streamduel.control_markers import marker_in
 from streamduel.diagnosis import Finding, Grade
 from streamduel.doctor.fold import fold, open_task
@@ -44,7 +44,7 @@ class Sample:
         next: the end of each partition.
         complete: the partitions that were read to their end.
         in_time: whether all of them were.
-        log: the shape of the click log.
+        log: the shape of the click log, while its source is open.
         repartitioned: whether the snapshots are of another number of its partitions.
     """
 
@@ -57,39 +57,48 @@ class Sample:
     repartitioned: bool = False
 
 
-def read_newest(loaded: LoadedConfig) -> Sample:
-    """Read the newest records of all partitions, as far as there is time."""
+def read_newest(loaded: LoadedConfig, opened: ExitStack) -> Sample:
+    """Read the newest records of all partitions, as far as there is time.
+
+    Args:
+        loaded: the configuration.
+        opened: closes the source of the click log, which `Sample.log` asks.
+    """
     if loaded.read_once:
         return Sample()
-    sample = Sample()
     without = {} if loaded.config.control_topic is None else {"control_topic": None}
-    with closing(loaded.open_log(**without)) as log:
-        sample.log = ClickLog.of(log)
-        wanted: set[int] = set()
-        deadline = time.monotonic() + READ_SECONDS
-        started = False
-        while (not started or wanted) and time.monotonic() < deadline:
-            poll = log.poll(POLL_SECONDS)
-            for partition in poll.gained[:MAX_PARTITIONS]:
-                started = True
-                start = log.seek(partition, None)
-                end = start + log.lags([partition]).get(partition, 0)
-                behind = log.stable_offset_lags([partition]).get(partition, 0)
-                log.seek(partition, max(start, end - behind - NEWEST))
-                wanted.add(partition)
-                sample.begin[partition], sample.next[partition] = start, end
-                deadline = time.monotonic() + READ_SECONDS
-            for partition, records in poll.records.items():
-                kept = [*sample.records.get(partition, []), *records]
-                sample.records[partition] = kept[-NEWEST:]
-            for partition in [it for it in wanted if log.caught_up(it)]:
-                wanted.discard(partition)
-                sample.complete.add(partition)
-        sample.in_time = started and not wanted
+    log = opened.enter_context(closing(loaded.open_log(**without)))
+    sample = Sample(log=ClickLog.of(log))
+    _read(log, sample)
+    return sample
+
+
+def _read(log: Source, sample: Sample) -> None:
+    """Add the newest records."""
+    wanted: set[int] = set()
+    deadline = time.monotonic() + READ_SECONDS
+    started = False
+    while (not started or wanted) and time.monotonic() < deadline:
+        poll = log.poll(POLL_SECONDS)
+        for partition in poll.gained[:MAX_PARTITIONS]:
+            started = True
+            start = log.seek(partition, None)
+            end = start + log.lags([partition]).get(partition, 0)
+            behind = log.stable_offset_lags([partition]).get(partition, 0)
+            log.seek(partition, max(start, end - behind - NEWEST))
+            wanted.add(partition)
+            sample.begin[partition], sample.next[partition] = start, end
+            deadline = time.monotonic() + READ_SECONDS
+        for partition, records in poll.records.items():
+            kept = [*sample.records.get(partition, []), *records]
+            sample.records[partition] = kept[-NEWEST:]
+        for partition in [it for it in wanted if log.caught_up(it)]:
+            wanted.discard(partition)
+            sample.complete.add(partition)
+    sample.in_time = started and not wanted
     for partition, found in sample.records.items():
         if found:
             sample.next[partition] = max(sample.next.get(partition, 0), found[-1].offset + 1)
-    return sample
 
 
 @dataclass

@@ -16,6 +16,7 @@ from streamduel.diagnosis import CommittedOffset, Diagnosis, Finding
 from streamduel.doctor.newest_records import MAX_SENTENCES, NEWEST
 from streamduel.errors import MissingError
 from streamduel.testing import duel, encode
+from streamduel_files.source import FileSource
 from tests.logs import ARMS
 from tests.unit.cli.commands import LOG, Streamduel, configure, run
 
@@ -326,6 +327,34 @@ def test_a_start_continues_where_the_snapshots_do(
     if problem is not None:
         assert told[0][0] == "failed"
         assert problem in told[0][1]
+
+
+class AsksItsFile(FileSource):
+    """A source that answers no question after `close`."""
+
+    def home(self, experiment: str) -> int:
+        self._file.fileno()
+        return super().home(experiment)
+
+    def log_id(self, partition: int) -> str | None:
+        self._file.fileno()
+        return super().log_id(partition)
+
+
+def test_the_click_log_is_open_while_findings_ask_it(folder: Path) -> None:
+    loaded = load(configure(folder))
+    opened: list[AsksItsFile] = []
+
+    def open_log(settings: Any, options: object) -> AsksItsFile:
+        opened.append(AsksItsFile(settings.path, to_end=True))
+        return opened[-1]
+
+    connector = dataclasses.replace(loaded.source_connector, open_log=open_log)
+    update = {"source_connector": connector}
+    found = {it.name: it for it in doctor.examine(loaded.model_copy(update=update))}
+    assert found["snapshots"].verdict == "fine"
+    assert found["records"].sentence.startswith("among the newest ")
+    assert [it._file.closed for it in opened] == [True]
 
 
 def test_nothing_is_checked_behind_what_no_connector_reaches(tmp_path: Path) -> None:
