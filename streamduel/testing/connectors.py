@@ -33,59 +33,20 @@ dead letters that a reader sees, in order.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Final, NamedTuple
 
-from streamduel.connector import LogRecord, Message, PartitionCommit, Poll, Snapshot, Source
+from streamduel.connector import LogRecord, Message, PartitionCommit, Snapshot
 from streamduel.stream.commit import commit
 from streamduel.testing.connector_fixture import ConfiguredConnector, ConnectorFixture
+from streamduel.testing.polling import QUIET, gain, own, poll_until, read
 
 __all__ = ["CHECKS", "ConfiguredConnector", "ConnectorFixture"]
-
-PATIENCE: Final = 60.0
-"""Seconds within which a connector must respond, on a busy machine too."""
-
-QUIET: Final = 0.3
-"""Seconds without records after which a partition is taken to deliver none."""
 
 
 class _Crash(BaseException):
     """The end of the process."""
-
-
-def _poll_until(source: Source, enough: Callable[[Poll], bool]) -> Poll:
-    """Poll until one poll is enough."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        poll = source.poll(0.1)
-        if enough(poll):
-            return poll
-    raise AssertionError(f"no such poll within {PATIENCE:.0f} s")
-
-
-def _gain(source: Source) -> None:
-    """Wait for the ownership of the partition."""
-    _poll_until(source, lambda poll: 0 in poll.gained)
-
-
-def _own(source: Source) -> None:
-    """Gain the partition and seek: only an owner that has called `seek` may commit."""
-    _gain(source)
-    source.seek(0, None)
-
-
-def _read(source: Source, count: int) -> list[LogRecord]:
-    """Read at least so many records."""
-    records: list[LogRecord] = []
-
-    def enough(poll: Poll) -> bool:
-        records.extend(poll.records.get(0, ()))
-        return len(records) >= count
-
-    _poll_until(source, enough)
-    return records
 
 
 def _work(number: int) -> PartitionCommit:
@@ -135,10 +96,10 @@ def check_a_partition_delivers_nothing_before_seek(fixture: ConnectorFixture) ->
     """A gained partition is announced first."""
     fixture.append([b"one", b"two"])
     with closing(fixture.source()) as source:
-        _gain(source)
+        gain(source)
         assert not source.poll(QUIET).records
         assert source.seek(0, None) == 0
-        assert [record.value for record in _read(source, 2)] == [b"one", b"two"]
+        assert [record.value for record in read(source, 2)] == [b"one", b"two"]
 
 
 def check_records_arrive_in_the_order_of_their_offsets(fixture: ConnectorFixture) -> None:
@@ -146,8 +107,8 @@ def check_records_arrive_in_the_order_of_their_offsets(fixture: ConnectorFixture
     values = [b"record %d" % number for number in range(2500)]
     fixture.append(values)
     with closing(fixture.source()) as source:
-        _own(source)
-        records = _read(source, len(values))
+        own(source)
+        records = read(source, len(values))
         assert [record.offset for record in records] == list(range(len(values)))
         assert [record.value for record in records] == values
 
@@ -156,9 +117,9 @@ def check_seek_to_an_offset(fixture: ConnectorFixture) -> None:
     """The record at the offset is the first one delivered."""
     fixture.append([b"%d" % number for number in range(100)])
     with closing(fixture.source()) as source:
-        _gain(source)
+        gain(source)
         assert source.seek(0, 40) == 40
-        first = _read(source, 60)[0]
+        first = read(source, 60)[0]
         assert (first.offset, first.value) == (40, b"40")
 
 
@@ -166,20 +127,20 @@ def check_caught_up_after_the_last_record(fixture: ConnectorFixture) -> None:
     """Not before all records were delivered."""
     fixture.append([b"one", b"two", b"three"])
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         assert not source.caught_up(0)
-        _read(source, 3)
-        _poll_until(source, lambda _: source.caught_up(0))
+        read(source, 3)
+        poll_until(source, "caught_up", lambda _: source.caught_up(0))
 
 
 def check_lags_count_records_not_delivered(fixture: ConnectorFixture) -> None:
     """Both before and after reading."""
     fixture.append([b"one", b"two", b"three"])
     with closing(fixture.source()) as source:
-        _gain(source)
+        gain(source)
         source.seek(0, 1)
         assert source.lags([0]) == {0: 2}
-        _read(source, 2)
+        read(source, 2)
         assert source.lags([0]) == {0: 0}
 
 
@@ -187,23 +148,23 @@ def check_reannounce_loses_and_gains_the_partition(fixture: ConnectorFixture) ->
     """In one poll; nothing is delivered before the next `seek`."""
     fixture.append([b"one", b"two"])
     with closing(fixture.source()) as source:
-        _own(source)
-        _read(source, 2)
+        own(source)
+        read(source, 2)
         source.reannounce()
-        poll = _poll_until(source, lambda poll: bool(poll.gained))
+        poll = poll_until(source, "gain of partition 0", lambda poll: bool(poll.gained))
         assert (list(poll.lost), list(poll.gained)) == ([0], [0])
         assert not source.poll(QUIET).records
         source.seek(0, 1)
-        assert [record.value for record in _read(source, 1)] == [b"two"]
+        assert [record.value for record in read(source, 1)] == [b"two"]
 
 
 def check_a_poll_with_hold_delivers_no_records(fixture: ConnectorFixture) -> None:
     """The next poll delivers them."""
     fixture.append([b"one"])
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         assert not source.poll(QUIET, hold=True).records
-        assert [record.value for record in _read(source, 1)] == [b"one"]
+        assert [record.value for record in read(source, 1)] == [b"one"]
 
 
 def check_a_source_describes_itself(fixture: ConnectorFixture) -> None:
@@ -212,8 +173,8 @@ def check_a_source_describes_itself(fixture: ConnectorFixture) -> None:
     ids = []
     for _ in range(2):
         with closing(fixture.source()) as source:
-            _own(source)
-            _read(source, 1)
+            own(source)
+            read(source, 1)
             assert source.connected is True
             assert set(source.stable_offset_lags([0]).values()) <= {0}
             ids.append(source.log_id(0))
@@ -234,12 +195,12 @@ def check_appended_records_are_delivered_in_order(fixture: ConnectorFixture) -> 
     fixture.append([b"one"])
     added = [(b"search", b'{"number":2}'), (b"ads", b'{"number":3}')]
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         assert [source.topic in it for it in fixture.append_controls(added)] == [True, True]
     fixture.append([b"four"])
     with closing(fixture.source()) as source:
-        _own(source)
-        records = _read(source, 4)
+        own(source)
+        records = read(source, 4)
         values = [value for _, value in added]
         assert [record.value for record in records] == [b"one", *values, b"four"]
         assert [record.offset for record in records] == [0, 1, 2, 3]
@@ -251,13 +212,13 @@ def check_a_log_reads_the_same_as_the_source(fixture: ConnectorFixture) -> None:
     """Also while the source is open."""
     fixture.append([b"one", b"two", b"three"])
     with closing(fixture.source()) as source:
-        _own(source)
-        records = _read(source, 3)
+        own(source)
+        records = read(source, 3)
         with closing(fixture.log()) as log:
-            _gain(log)
+            gain(log)
             assert log.seek(0, 1) == 1
-            assert _content(_read(log, 2)) == _content(records[1:])
-            _poll_until(log, lambda _: log.caught_up(0))
+            assert _content(read(log, 2)) == _content(records[1:])
+            poll_until(log, "caught_up", lambda _: log.caught_up(0))
             assert (log.topic, log.partitions) == (source.topic, source.partitions)
             assert log.log_id(0) == source.log_id(0)
 
@@ -269,7 +230,7 @@ def _content(records: Sequence[LogRecord]) -> list[tuple[object, ...]]:
 def check_there_is_no_snapshot_at_first(fixture: ConnectorFixture) -> None:
     """Nor an output."""
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         with closing(fixture.outlet(source)) as outlet:
             assert outlet.load(0) is None
             assert _visible(fixture) == _after()
@@ -279,7 +240,7 @@ def check_a_finished_commit_is_visible(fixture: ConnectorFixture) -> None:
     """Outputs in order, and the last snapshot, here and to others."""
     fixture.append([b"one", b"two"])
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         with closing(fixture.outlet(source)) as outlet:
             commit(outlet, [_work(1)])
             commit(outlet, [_work(2)])
@@ -291,7 +252,7 @@ def check_entries_that_did_not_change_are_kept(fixture: ConnectorFixture) -> Non
     """A commit holds changed entries only, or none."""
     fixture.append([b"one", b"two", b"three"])
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         with closing(fixture.outlet(source)) as outlet:
             commit(outlet, [_work(1)])
             commit(outlet, [PartitionCommit(0, 2, entries={"partition": b'{"changed":1}'})])
@@ -308,7 +269,7 @@ def check_a_crash_before_finish_leaves_nothing(fixture: ConnectorFixture) -> Non
             _crash_at(fixture, step, work)
             assert _visible(fixture) == _after(*finished)
         with closing(fixture.source()) as source:
-            _own(source)
+            own(source)
             with closing(fixture.outlet(source)) as outlet:
                 assert outlet.load(0) == _after(*finished).snapshot
                 commit(outlet, [work])
@@ -323,7 +284,7 @@ def check_a_crash_after_finish_loses_nothing(fixture: ConnectorFixture) -> None:
     _crash_at(fixture, "after finish", _work(2))
     assert _visible(fixture) == _after(_work(1), _work(2))
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         with closing(fixture.outlet(source)) as outlet:
             assert outlet.load(0) == _after(_work(2)).snapshot
 
@@ -335,7 +296,7 @@ def _crash_at(fixture: ConnectorFixture, step: str, work: PartitionCommit) -> No
 
     fixture.append([b"a record"])
     with closing(fixture.source()) as source:
-        _own(source)
+        own(source)
         with closing(fixture.outlet(source)) as outlet:
             try:
                 commit(outlet, [work], crash)

@@ -9,41 +9,12 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from streamduel.connector import Failpoint, Source, load_connector, no_failpoint
-from streamduel.testing import Broker, MemoryOutlet, MemorySource
+from streamduel.connector import load_connector
 from streamduel.testing.connectors import CHECKS, ConfiguredConnector, ConnectorFixture
 from tests.broker.fixture import Broker as KafkaBroker
 from tests.broker.fixture import Topics
+from tests.contract.connectors.in_memory import InMemory
 from tests.contract.connectors.on_files import on_files
-
-
-class InMemory:
-    """The in-memory broker of `streamduel.testing`."""
-
-    def __init__(self) -> None:
-        self._broker = Broker([])
-
-    def append(self, values: Sequence[bytes]) -> None:
-        self._broker.log = [*self._broker.log, *values]
-
-    def append_controls(self, records: Sequence[tuple[bytes, bytes]]) -> list[str]:
-        self.append([value for _, value in records])
-        return [MemorySource.topic for _ in records]
-
-    def source(self) -> Source:
-        return self._broker.source()
-
-    def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> MemoryOutlet:
-        return self._broker.outlet()
-
-    def archive(self) -> MemoryOutlet:
-        return self._broker.outlet()
-
-    def log(self) -> Source:
-        return self._broker.source()
-
-    def dead_letters(self) -> list[bytes]:
-        return [message.value for message in self._broker.dead_letters]
 
 
 @pytest.fixture
