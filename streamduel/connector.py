@@ -7,6 +7,9 @@ The stream commits in one order (`streamduel.stream.commit`): `Outlet.write`, th
 A connector promises that nothing of a commit is visible before `finish` and all of it after,
 also when the process is killed in between.
 
+Only a `StreamduelError` is shown to users as a sentence; any other exception ends the program with
+a traceback. No method is called after `close`.
+
 `streamduel.testing.connectors` has the checks that every connector must pass.
 """
 
@@ -41,7 +44,7 @@ class LogRecord(Protocol):
 
     @property
     def offset(self) -> int:
-        """The position in the partition: from 0, increasing."""
+        """The position in the partition: from 0, increasing; there may be gaps."""
 
     @property
     def timestamp(self) -> int | None:
@@ -187,7 +190,10 @@ class Source(Protocol):
         """Whether the click log can be reached now; cheap, called after every poll."""
 
     def home(self, experiment: str) -> int:
-        """The partition to which the records of an experiment belong."""
+        """The partition to which the records of an experiment belong.
+
+        It is the same in every process, and the one to which producers send them.
+        """
 
     def log_id(self, partition: int) -> str | None:
         """What distinguishes the click log of a partition from a later one of the same name.
@@ -215,7 +221,10 @@ class Source(Protocol):
         None, and an offset that the click log no longer holds, mean its beginning.
 
         Returns:
-            The offset of the first record that will be delivered.
+            The offset from which records are delivered.
+
+        Raises:
+            ConnectorError: the partition ends before this offset; its end itself is valid.
         """
 
     def caught_up(self, partition: int) -> bool:
@@ -274,10 +283,17 @@ class ControlledSource(Source, Protocol):
 
 
 class Outlet(Protocol):
-    """Writes outputs and snapshots, and loads snapshots to restore from."""
+    """Writes outputs and snapshots, and loads snapshots to restore from.
+
+    An outlet that raises `Fenced` discards the open commit itself: the runner then calls `load`,
+    and writes the next commit to the same outlet.
+    """
 
     def load(self, partition: int) -> Snapshot | None:
-        """The newest snapshot of a partition; None if it has none. Called from several threads."""
+        """The newest snapshot of a partition; None if it has none.
+
+        Called from several threads, also while a commit of other partitions is open.
+        """
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         """Begin a commit: write its outputs and snapshot entries. None of it is visible yet.
@@ -296,7 +312,10 @@ class Outlet(Protocol):
         """
 
     def close(self) -> None:
-        """Discard an unfinished commit, and close connections and files."""
+        """Discard an unfinished commit, and close connections and files.
+
+        A `load` may still be running in another thread.
+        """
 
 
 class Archive(Protocol):
@@ -339,7 +358,8 @@ class SourceOptions(NamedTuple):
 
     Attributes:
         until_end: the click log is read up to its present end only, so that a last line without
-            a newline is complete.
+            a newline is complete. A source whose records are always complete may ignore it: the
+            service ends when all partitions have caught up.
         max_batch_bytes: a compressed batch that holds more bytes becomes one record whose value
             is a `Rejected`, `limits.max_batch_bytes`.
         alone: seconds to wait until no other process shares the partitions; None: they are shared.
