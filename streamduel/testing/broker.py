@@ -58,6 +58,7 @@ class Broker:
         dead_letters: the dead-letter topic.
         commits: how many commits succeeded.
         log_id: what `Source.log_id` returns.
+        owner: the source that gained the partition last.
     """
 
     log: Sequence[bytes | Record | Fault]
@@ -66,6 +67,7 @@ class Broker:
     dead_letters: list[Message] = field(default_factory=list)
     commits: int = 0
     log_id: str | None = None
+    owner: MemorySource | None = field(default=None, repr=False, compare=False)
     fence_next: bool = field(default=False, repr=False)
     happened: set[int] = field(default_factory=set, repr=False)
 
@@ -131,6 +133,7 @@ class MemorySource:
             return Poll()
         if self._ownership is not None:
             ownership, self._ownership = self._ownership, None
+            self._broker.owner = self
             return ownership
         self.connected = True
         if self._position is None:
@@ -189,12 +192,19 @@ class MemorySource:
 
 
 class MemoryOutlet:
-    """An `Outlet` and an `Archive`: an unfinished commit is lost with the process."""
+    """An `Outlet` and an `Archive`: an unfinished commit is lost with the process.
+
+    Args:
+        broker: the broker.
+        source: the process's source: commits are refused once another one has gained the partition.
+            Without it, no other source matters.
+    """
 
     compacted = False
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, source: MemorySource | None = None) -> None:
         self._broker = broker
+        self._source = source
         self._open: list[PartitionCommit] | None = None
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
@@ -203,10 +213,11 @@ class MemoryOutlet:
         self._open = list(commits)
 
     def finish(self, commits: Sequence[PartitionCommit]) -> None:
-        """Store all of it, or raise `Fenced` after a `FENCE`."""
+        """Store all of it, or raise `Fenced` after a `FENCE`, and if another source owns it."""
         assert self._open == list(commits)
         self._open = None
-        if self._broker.fence_next:
+        replaced = self._source not in (None, self._broker.owner)
+        if replaced or self._broker.fence_next:
             self._broker.fence_next = False
             raise Fenced("partition 0 belongs to another process now.")
         for commit in commits:

@@ -26,7 +26,7 @@ class ConnectorFixture(Protocol):
         """Add records, as `streamduel control` does; their places."""
 
     def source(self) -> Source:
-        """Open a source, as the service does."""
+        """Open a source, as the service does; two may be open, as those of two processes."""
 
     def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
         """Open an outlet, as the service does."""

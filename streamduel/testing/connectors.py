@@ -34,10 +34,13 @@ dead letters that a reader sees, in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from streamduel.connector import LogRecord, Message, PartitionCommit, Snapshot
+from streamduel.connector import LogRecord, Message, Outlet, PartitionCommit, Snapshot
+from streamduel.errors import ConnectorError, Fenced
 from streamduel.stream.commit import commit
 from streamduel.testing.connector_fixture import ConfiguredConnector, ConnectorFixture
 from streamduel.testing.polling import QUIET, gain, own, poll_until, read
@@ -113,6 +116,15 @@ def check_records_arrive_in_the_order_of_their_offsets(fixture: ConnectorFixture
         assert [record.value for record in records] == values
 
 
+def check_a_value_may_be_any_bytes(fixture: ConnectorFixture) -> None:
+    """Also none, and no UTF-8; an empty value is no tombstone. Without newlines, as in a file."""
+    values = [b"one", b"", b"\xff\x00", b"four"]
+    fixture.append(values)
+    with closing(fixture.source()) as source:
+        own(source)
+        assert [record.value for record in read(source, len(values))] == values
+
+
 def check_seek_to_an_offset(fixture: ConnectorFixture) -> None:
     """The record at the offset is the first one delivered."""
     fixture.append([b"%d" % number for number in range(100)])
@@ -124,13 +136,15 @@ def check_seek_to_an_offset(fixture: ConnectorFixture) -> None:
 
 
 def check_caught_up_after_the_last_record(fixture: ConnectorFixture) -> None:
-    """Not before all records were delivered."""
+    """Not before all records were delivered; later records change nothing."""
     fixture.append([b"one", b"two", b"three"])
     with closing(fixture.source()) as source:
         own(source)
         assert not source.caught_up(0)
         read(source, 3)
         poll_until(source, "caught_up", lambda _: source.caught_up(0))
+        fixture.append([b"four"])
+        assert source.caught_up(0)
 
 
 def check_lags_count_records_not_delivered(fixture: ConnectorFixture) -> None:
@@ -151,11 +165,12 @@ def check_reannounce_loses_and_gains_the_partition(fixture: ConnectorFixture) ->
         own(source)
         read(source, 2)
         source.reannounce()
+        fixture.append([b"three"])
         poll = poll_until(source, "gain of partition 0", lambda poll: bool(poll.gained))
         assert (list(poll.lost), list(poll.gained)) == ([0], [0])
         assert not source.poll(QUIET).records
         source.seek(0, 1)
-        assert [record.value for record in read(source, 1)] == [b"two"]
+        assert read(source, 1)[0].value == b"two"
 
 
 def check_a_poll_with_hold_delivers_no_records(fixture: ConnectorFixture) -> None:
@@ -206,6 +221,8 @@ def check_appended_records_are_delivered_in_order(fixture: ConnectorFixture) -> 
         assert [record.offset for record in records] == [0, 1, 2, 3]
         for record, (key, _) in zip(records[1:3], added, strict=True):
             assert record.key in {key, None}, "None in a click log without keys"
+            stamp = record.timestamp
+            assert stamp is None or stamp < 0 or stamp > 10**12, "in milliseconds, not in seconds"
 
 
 def check_a_log_reads_the_same_as_the_source(fixture: ConnectorFixture) -> None:
@@ -246,6 +263,69 @@ def check_a_finished_commit_is_visible(fixture: ConnectorFixture) -> None:
             commit(outlet, [_work(2)])
             assert outlet.load(0) == _after(_work(2)).snapshot
     assert _visible(fixture) == _after(_work(1), _work(2))
+
+
+def check_equal_outputs_are_all_visible(fixture: ConnectorFixture) -> None:
+    """Two equal dead letters of one commit stay two, and those of the next one are added."""
+    letters = [Message(None, b"{}")] * 2
+    works = [replace(_work(number), dead_letters=letters) for number in (1, 2)]
+    fixture.append([b"one", b"two"])
+    with closing(fixture.source()) as source:
+        own(source)
+        with closing(fixture.outlet(source)) as outlet:
+            for work in works:
+                commit(outlet, [work])
+    assert _visible(fixture) == _after(*works)
+
+
+def check_a_snapshot_is_loaded_in_another_thread(fixture: ConnectorFixture) -> None:
+    """The service loads snapshots in threads, and commits in the one that opened the outlet."""
+    fixture.append([b"one", b"two"])
+    with closing(fixture.source()) as source, ThreadPoolExecutor(1) as thread:
+        own(source)
+        with closing(fixture.outlet(source)) as outlet:
+            for work in (_work(1), _work(2)):
+                commit(outlet, [work])
+                assert thread.submit(outlet.load, 0).result() == _after(work).snapshot
+
+
+def check_a_former_owner_commits_nothing(fixture: ConnectorFixture) -> None:
+    """The partition passes to a second process when the first one hangs; or it cannot be opened.
+
+    The second source must gain the partition within a minute: configure a short timeout of polls.
+    """
+    fixture.append([b"one", b"two"])
+    with ExitStack() as opened:
+        source = opened.enter_context(closing(fixture.source()))
+        own(source)
+        former = opened.enter_context(closing(fixture.outlet(source)))
+        commit(former, [_work(1)])
+        try:
+            heir = _second_owner(fixture, opened)
+        except ConnectorError:
+            heir = former
+        else:
+            for _ in range(2):  # the former one is used on, and is refused again
+                _refused(former, _work(2))
+                assert _visible(fixture) == _after(_work(1))
+        assert heir.load(0) == _after(_work(1)).snapshot
+        commit(heir, [_work(2)])
+        assert _visible(fixture) == _after(_work(1), _work(2))
+
+
+def _second_owner(fixture: ConnectorFixture, opened: ExitStack) -> Outlet:
+    """An outlet of another process that has gained the partition."""
+    source = opened.enter_context(closing(fixture.source()))
+    own(source)
+    return opened.enter_context(closing(fixture.outlet(source)))
+
+
+def _refused(outlet: Outlet, work: PartitionCommit) -> None:
+    try:
+        commit(outlet, [work])
+    except Fenced:
+        return
+    raise AssertionError("the commit of a former owner did not raise Fenced")
 
 
 def check_entries_that_did_not_change_are_kept(fixture: ConnectorFixture) -> None:

@@ -25,7 +25,8 @@ class InMemory:
         return self.broker.source()
 
     def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> MemoryOutlet:
-        return self.broker.outlet()
+        assert isinstance(source, MemorySource)
+        return MemoryOutlet(self.broker, source)
 
     def archive(self) -> MemoryOutlet:
         return self.broker.outlet()

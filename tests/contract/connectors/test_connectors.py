@@ -65,9 +65,10 @@ def _on_kafka(kafka: KafkaBroker, topics: Topics, client: str) -> ConnectorFixtu
         "client": client,
         "bootstrap_servers": kafka.bootstrap_servers,
     }
+    timeouts = {"session_timeout_ms": 6000, "max_poll_interval_ms": 10_000}
     return ConfiguredConnector(
         load_connector("kafka"),
-        {**shared, "topic": topic, "group": topic, "session_timeout_ms": 6000},
+        {**shared, "topic": topic, "group": topic, **timeouts},
         {**shared, "assignments": topics(1, compacted=True), "dead_letters": letters},
         {**shared, "topic": topics(1, compacted=True)},
         append,

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from streamduel.connector import PartitionCommit, Poll, load_connector
+from streamduel.connector import (
+    Failpoint,
+    LogRecord,
+    PartitionCommit,
+    Poll,
+    Snapshot,
+    Source,
+    load_connector,
+    no_failpoint,
+)
+from streamduel.errors import Fenced
+from streamduel.testing import MemoryOutlet, MemorySource, Record
 from streamduel.testing.connectors import (
     CHECKS,
     ConnectorFixture,
     check_a_crash_before_finish_leaves_nothing,
     check_a_finished_commit_is_visible,
+    check_a_former_owner_commits_nothing,
     check_a_log_reads_the_same_as_the_source,
 )
 from streamduel_files.outlet import FileOutlet
 from streamduel_files.source import FileSource
+from tests.contract.connectors.in_memory import InMemory
 from tests.contract.connectors.on_files import on_files
 
 
@@ -128,6 +142,46 @@ class Backwards(FileSource):
         return replace(found, records={each: found.records[each][::-1] for each in found.records})
 
 
+class Changed(FileSource):
+    """Delivers other records than those of the file."""
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        found = super().poll(timeout, hold=hold)
+        records = {each: [*map(self.change, found.records[each])] for each in found.records}
+        return replace(found, records=records)
+
+    def change(self, record: LogRecord) -> LogRecord:
+        raise NotImplementedError
+
+
+class Seconds(Changed):
+    """Takes seconds for milliseconds."""
+
+    def change(self, record: LogRecord) -> LogRecord:
+        return Record(record.offset, cast(bytes, record.value), 1_790_000_000)
+
+
+class Tombstones(Changed):
+    """Takes an empty value for a tombstone."""
+
+    def change(self, record: LogRecord) -> LogRecord:
+        return Record(record.offset, cast(bytes, record.value) or None)
+
+
+class KeepsReading(FileSource):
+    """Delivers records after `reannounce`, before the next `seek`."""
+
+    def reannounce(self) -> None:
+        self._announced, self._lost, self._end = False, [0], None
+
+
+class MovingEnd(FileSource):
+    """Takes the present end for that at the time of `seek`."""
+
+    def caught_up(self, partition: int) -> bool:
+        return super().caught_up(partition) and self.lags([0]) == {0: 0}
+
+
 class Misinformed(FileSource):
     """Says of itself what is not so."""
 
@@ -150,6 +204,10 @@ class Misinformed(FileSource):
         (FromTheBeginning, "seek_to_an_offset"),
         (AheadOfSeek, "a_partition_delivers_nothing_before_seek"),
         (AheadOfSeek, "reannounce_loses_and_gains_the_partition"),
+        (KeepsReading, "reannounce_loses_and_gains_the_partition"),
+        (MovingEnd, "caught_up_after_the_last_record"),
+        (Tombstones, "a_value_may_be_any_bytes"),
+        (Seconds, "appended_records_are_delivered_in_order"),
         (Backwards, "records_arrive_in_the_order_of_their_offsets"),
         (Backwards, "a_poll_with_hold_delivers_no_records"),
         (Backwards, "appended_records_are_delivered_in_order"),
@@ -174,6 +232,78 @@ class Forgets(FileOutlet):
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         kept = {} if self.load(0) else {"partition": b"{}"}
         super().write([replace(each, entries=kept) for each in commits])
+
+
+class Merges(FileOutlet):
+    """Writes equal dead letters once."""
+
+    def write(self, commits: Sequence[PartitionCommit]) -> None:
+        super().write([replace(it, dead_letters=[*{*it.dead_letters}]) for it in commits])
+
+
+class OfOneThread(FileOutlet):
+    """Loads nothing in another thread."""
+
+    thread = threading.get_ident()
+
+    def load(self, partition: int) -> Snapshot | None:
+        return super().load(partition) if threading.get_ident() == self.thread else None
+
+
+@pytest.mark.parametrize(
+    ("outlet", "check"),
+    [
+        (Merges, "equal_outputs_are_all_visible"),
+        (OfOneThread, "a_snapshot_is_loaded_in_another_thread"),
+    ],
+)
+def test_an_outlet_that_loses_something_is_found(
+    outlet: type[FileOutlet], check: str, tmp_path: Path
+) -> None:
+    (checking,) = [each for each in CHECKS if each.__name__ == f"check_{check}"]
+    with pytest.raises(AssertionError):
+        checking(with_outlet(outlet, tmp_path))
+
+
+class Unfenced(MemoryOutlet):
+    """Commits for anyone."""
+
+    def write(self, commits: Sequence[PartitionCommit]) -> None:
+        self._source = None
+        super().write(commits)
+
+
+class FencedTooLate(MemoryOutlet):
+    """Says that it has another owner after the commit."""
+
+    def finish(self, commits: Sequence[PartitionCommit]) -> None:
+        source, self._source = self._source, None
+        super().finish(commits)
+        if source is not self._broker.owner:
+            self._source = source
+            raise Fenced("too late")
+
+
+class FencedOnce(MemoryOutlet):
+    """Cannot be used after it was fenced."""
+
+    def finish(self, commits: Sequence[PartitionCommit]) -> None:
+        kept = self._open
+        try:
+            super().finish(commits)
+        except Fenced:
+            self._open = kept
+            raise
+
+
+@pytest.mark.parametrize("outlet", [Unfenced, FencedTooLate, FencedOnce])
+def test_an_outlet_that_is_not_fenced_is_found(outlet: type[MemoryOutlet]) -> None:
+    class WithOutlet(InMemory):
+        def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> MemoryOutlet:
+            return outlet(self.broker, cast(MemorySource, source))
+
+    with pytest.raises(AssertionError):
+        check_a_former_owner_commits_nothing(WithOutlet())
 
 
 @pytest.mark.parametrize(
