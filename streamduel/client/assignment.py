@@ -113,6 +113,14 @@ def stable_fraction(*parts: Part) -> float:
     return (stable_number(*parts) >> 11) * 2.0**-53
 
 
+def not_a_key(found: object) -> str:
+    """The sentence about a sticky key of a wrong type.
+
+    It is not converted: services that convert it in different ways would draw different pairs.
+    """
+    return f"sticky_key must be a string, or None (found {type(found).__name__})."
+
+
 class Sessions:
     """The pairs of recent sessions, so that a session keeps its pair when the assignment changes.
 

@@ -19,6 +19,7 @@ from streamduel.client.assignment import (
     CurrentAssignment,
     Draw,
     Sessions,
+    not_a_key,
     stable_fraction,
     stable_number,
 )
@@ -115,6 +116,18 @@ class Assignments:
             raise ClientError(f"keep must be a number of seconds from 0 (found {keep!r}).")
         if not isinstance(most_kept, int) or most_kept < 1:
             raise ClientError(f"most_kept must be an integer of at least 1 (found {most_kept!r}).")
+        if defaults is not None and not isinstance(defaults, Mapping):
+            raise ClientError(
+                f"defaults must be a mapping of experiments to arms (found {defaults!r})."
+            )
+        if rng is not None and not hasattr(rng, "random"):
+            raise ClientError(f"rng must have a method random (found {rng!r}).")
+        for feed in feeds:
+            if not hasattr(feed, "poll"):
+                raise ClientError(
+                    "a feed must have a method poll, as those of from_kafka, from_url and from_file"
+                    f" (found {type(feed).__name__})."
+                )
         self._defaults = dict(defaults or {})
         for experiment, arm in self._defaults.items():
             if not isinstance(arm, str):
@@ -201,10 +214,15 @@ class Assignments:
         """Draw the pair to interleave for one impression; equal keys get equal pairs.
 
         Raises:
-            ClientError: the experiment has neither an assignment nor a default arm.
+            ClientError: the experiment has neither an assignment nor a default arm, or an argument
+                is no string.
         """
         if os.getpid() != self._process:
             self._report_fork()
+        if not isinstance(experiment, str):
+            raise ClientError(f"experiment must be a string (found {type(experiment).__name__}).")
+        if sticky_key is not None and not isinstance(sticky_key, str):
+            raise ClientError(not_a_key(sticky_key))
         current = self._current.get(experiment)
         if current is None:
             return self._default(experiment)

@@ -79,7 +79,7 @@ class EventLog:
         clock: seconds since 1970, for the records' `ts`.
 
     Raises:
-        ClientError: `full` or `buffer_bytes` has another value.
+        ClientError: an argument has an invalid value.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -108,6 +108,11 @@ class EventLog:
         buffer_bytes: int = BUFFER_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        if not hasattr(writer, "write"):
+            raise ClientError(
+                "writer must have a method write, as those of to_kafka and to_file "
+                f"(found {type(writer).__name__})."
+            )
         if full not in {"drop", "raise"}:
             raise ClientError(f"full must be 'drop' or 'raise' (found {full!r}).")
         if not isinstance(buffer_bytes, int) or buffer_bytes < 1:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random, SystemRandom
 from typing import Final, Generic, NamedTuple
 
-from streamduel.client.assignment import Draw, stable_number
-from streamduel.errors import InterleavingError, nearest
+from streamduel.client.assignment import Draw, not_a_key, stable_number
+from streamduel.errors import InterleavingError, nearest, shown
 from streamduel.interleaving import CHANCES, INTERLEAVINGS
-from streamduel.interleaving.base import Document, RandomBits, Team
+from streamduel.interleaving.base import Document, RandomBits, Team, check_ids, check_unique
 
 _OTHER: Final[dict[Team, Team]] = {"a": "b", "b": "a", None: None}
 
@@ -55,9 +55,9 @@ class Interleaver:
     def __init__(
         self, method: str = "team_draft", length: int = 10, seed: int | None = None
     ) -> None:
-        if method not in INTERLEAVINGS:
-            hint = nearest(method, INTERLEAVINGS) or f"; there are {', '.join(INTERLEAVINGS)}."
-            raise InterleavingError(f"unknown interleaving method '{method}'{hint}")
+        if not isinstance(method, str) or method not in INTERLEAVINGS:
+            hint = nearest(str(method), INTERLEAVINGS) or f"; there are {', '.join(INTERLEAVINGS)}."
+            raise InterleavingError(f"unknown interleaving method {shown(method)}{hint}")
         self._method = method
         self._length = length
         self._seed = seed
@@ -81,11 +81,16 @@ class Interleaver:
 
         Raises:
             InterleavingError: the lists cannot be interleaved, such as when one has a document
-                twice.
+                twice; or the key is no string.
         """
+        if sticky_key is not None and not isinstance(sticky_key, str):
+            raise InterleavingError(not_a_key(sticky_key))
+        check_ids("list_a", list_a)  # also of a ranker alone: a pair may be next
         if draw.alone:
             docs = list(list_a[: self._length])
             return Merged(docs, [None] * len(docs))
+        check_unique("list_a", list_a)  # here they have the caller's names
+        check_unique("list_b", list_b)
         # Equal keys give a pair the same list in either order of its sides; only teams are swapped.
         is_swapped = draw.b < draw.a
         first, second = (list_b, list_a) if is_swapped else (list_a, list_b)

@@ -118,7 +118,7 @@ def at_rank(entries: Sequence[Entry], rank: int) -> Entry:
 
 
 def check(length: int, **rankings: Sequence[Document]) -> None:
-    """Refuse, with InterleavingError, a ranking with a repeated document, and an invalid length.
+    """Refuse, with InterleavingError, a ranking that `check_unique` refuses, or an invalid length.
 
     The names of the rankings are those in the error sentence.
     """
@@ -135,7 +135,12 @@ def check(length: int, **rankings: Sequence[Document]) -> None:
 
 
 def check_unique(name: str, ranking: Sequence[Document]) -> None:
-    """Refuse, with InterleavingError, a ranking of this name that has a document twice."""
+    """Refuse, with InterleavingError, a ranking of this name that has a document twice.
+
+    So is one that `check_ids` refuses.
+    """
+    if len(check_ids(name, ranking)) == len(ranking):
+        return
     ranks: dict[Document, int] = {}
     for rank, document in enumerate(ranking):
         if document in ranks:
@@ -144,6 +149,30 @@ def check_unique(name: str, ranking: Sequence[Document]) -> None:
                 f" {ranks[document]} and {rank})."
             )
         ranks[document] = rank
+
+
+def check_ids(name: str, ranking: Sequence[Document]) -> set[Document]:
+    """The documents of a ranking; InterleavingError if it is no sequence, or has no hashable ids.
+
+    A sequence of any class is allowed, such as an array of numpy.
+    """
+    if isinstance(ranking, dict) or not hasattr(ranking, "__getitem__"):
+        raise InterleavingError(
+            f"{name} must be a sequence of document ids, such as a list "
+            f"(found {type(ranking).__name__})."
+        )
+    try:
+        return set(ranking)
+    except TypeError:
+        for rank, document in enumerate(ranking):
+            try:
+                hash(document)
+            except TypeError:
+                raise InterleavingError(
+                    f"{name} must have hashable document ids "
+                    f"(found {type(document).__name__} at rank {rank})."
+                ) from None
+        raise
 
 
 def check_shown(

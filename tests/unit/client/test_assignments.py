@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -241,12 +242,43 @@ def test_age_counts_from_when_an_assignment_was_published() -> None:
         ({"keep": math.nan}, "keep must be a number of seconds from 0 (found nan)."),
         ({"most_kept": 0}, "most_kept must be an integer of at least 1 (found 0)."),
         ({"defaults": {"ads": 5}}, "the default arm of 'ads' must be a string (found 5)."),
+        ({"defaults": "bm25"}, "defaults must be a mapping of experiments to arms (found 'bm25')."),
+        ({"rng": 7}, "rng must have a method random (found 7)."),
     ],
 )
 def test_an_invalid_argument_is_named(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ClientError) as refused:
         Assignments(InMemoryFeed(), **options)
     assert str(refused.value) == sentence
+
+
+def test_what_is_no_feed_is_refused() -> None:
+    with pytest.raises(ClientError) as refused:
+        Assignments(InMemoryFeed(), "kafka:9092")  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "a feed must have a method poll, as those of from_kafka, from_url and from_file "
+        "(found str)."
+    )
+
+
+@pytest.mark.parametrize("records", [(), (record(),)])
+@pytest.mark.parametrize(
+    ("experiment", "key", "sentence"),
+    [
+        ("search", 5, "sticky_key must be a string, or None (found int)."),
+        ("search", UUID(int=1), "sticky_key must be a string, or None (found UUID)."),
+        ("search", b"5", "sticky_key must be a string, or None (found bytes)."),
+        (None, "s", "experiment must be a string (found NoneType)."),
+        (["search"], "s", "experiment must be a string (found list)."),
+    ],
+)
+def test_a_wrong_type_is_refused_whatever_is_served(
+    records: tuple[str, ...], experiment: Any, key: Any, sentence: str
+) -> None:
+    with following(*records, defaults={"search": "bm25"}) as (assignments, _):
+        with pytest.raises(ClientError) as refused:
+            assignments.draw(experiment, sticky_key=key)
+        assert str(refused.value) == sentence
 
 
 def test_no_url_is_refused() -> None:

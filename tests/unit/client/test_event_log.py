@@ -64,6 +64,14 @@ def log(kept: Kept) -> Iterator[EventLog]:
         yield log
 
 
+def test_what_is_no_writer_is_refused() -> None:
+    with pytest.raises(ClientError) as refused:
+        EventLog("clicks.jsonl")  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "writer must have a method write, as those of to_kafka and to_file (found str)."
+    )
+
+
 def test_an_impression(log: EventLog, kept: Kept) -> None:
     assert log.impression("search", PAIR, SHOWN, record_id="i-1") == "i-1"
     [found] = logged(log, kept)

@@ -1,5 +1,6 @@
 import sys
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,12 @@ def test_an_unknown_method_is_refused() -> None:
         Interleaver("x")
 
 
+@pytest.mark.parametrize(("method", "shown"), [(None, "nothing"), (["x"], "a list of 1")])
+def test_a_method_that_is_no_name_is_refused(method: Any, shown: str) -> None:
+    with pytest.raises(InterleavingError, match=rf"^unknown interleaving method {shown}; there"):
+        Interleaver(method)
+
+
 @pytest.mark.parametrize(
     ("method", "length"), [("team_draft", -1), ("optimised", 11), ("team_draft", 2.5)]
 )
@@ -116,6 +123,36 @@ def test_a_missing_solver_is_refused_by_the_constructor(
     with pytest.raises(InterleavingError, match=r"^optimised interleaving needs scipy; install"):
         Interleaver("optimised")
     Interleaver("team_draft")
+
+
+@pytest.mark.parametrize("draw", [PAIR, Draw("ltr", "bm25"), Draw("ltr", "ltr")])
+@pytest.mark.parametrize(
+    ("ranking", "key", "sentence"),
+    [
+        ([{"id": 1}], "s", "list_a must have hashable document ids (found dict at rank 0)."),
+        (["x", ("y", [])], "s",
+         "list_a must have hashable document ids (found tuple at rank 1)."),
+        (None, "s", "list_a must be a sequence of document ids, such as a list (found NoneType)."),
+        (iter(["x"]), "s",
+         "list_a must be a sequence of document ids, such as a list (found list_iterator)."),
+        ({"x": 1}, "s", "list_a must be a sequence of document ids, such as a list (found dict)."),
+        ({"x"}, "s", "list_a must be a sequence of document ids, such as a list (found set)."),
+        (["x"], 5, "sticky_key must be a string, or None (found int)."),
+        (["x"], b"5", "sticky_key must be a string, or None (found bytes)."),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_is_refused_whatever_is_served(
+    draw: Draw, ranking: Any, key: Any, sentence: str
+) -> None:
+    with pytest.raises(InterleavingError) as refused:
+        Interleaver().merge(draw, ranking, ["x"], sticky_key=key)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("draw", [PAIR, Draw("ltr", "bm25")])
+def test_a_refused_list_has_the_callers_name(draw: Draw) -> None:
+    with pytest.raises(InterleavingError, match=r"^list_a must have each document once"):
+        Interleaver().merge(draw, ["y", "y"], ["x"])
 
 
 def test_lists_that_cannot_be_interleaved_are_refused() -> None:
