@@ -32,7 +32,7 @@ from streamduel.client.feeds import (
     UrlFeed,
     reason,
 )
-from streamduel.errors import ClientError, nearest
+from streamduel.errors import ClientError, nearest, shown
 
 log = logging.getLogger(__name__)
 
@@ -276,12 +276,12 @@ class Assignments:
         with self._updated:
             return self._updated.wait_for(lambda: experiment in self._current, timeout)
 
-    def _apply(self, record: FeedRecord) -> None:
+    def _apply(self, record: FeedRecord, of_feed: str) -> None:
         """Replace the current assignment if the record has a newer one."""
         try:
             assignment = msgspec.json.decode(record.value, type=Assignment)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            self._warn_once(record, error)
+            self._warn_once(record, of_feed, error)
             return
         now = self._clock()
         seen_at = now if record.at is None else min(now, record.at)
@@ -297,14 +297,19 @@ class Assignments:
                 self._updated.notify_all()
             current.seen_at = seen_at
 
-    def _warn_once(self, record: FeedRecord, error: Exception) -> None:
+    def _warn_once(self, record: FeedRecord, of_feed: str, error: Exception) -> None:
         """Log an invalid value once: over HTTP every answer repeats it."""
         if hash(record.value) in self._warned:
             return
         if len(self._warned) >= MAX_WARNED:
             self._warned.clear()
         self._warned.add(hash(record.value))
-        log.warning("an assignment cannot be read, the last one still applies: %s", reason(error))
+        value = record.value
+        log.warning(
+            "an assignment%s cannot be read, the last one still applies: %s (found %s)",
+            of_feed, reason(error),
+            shown(value if isinstance(value, str) else value.decode(errors="replace")),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Stop following; `draw` continues with the last assignments."""

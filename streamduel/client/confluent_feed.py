@@ -202,6 +202,9 @@ class ConfluentFeed:
             with contextlib.suppress(KafkaException, RuntimeError):
                 consumer.close()
 
+    def __str__(self) -> str:
+        return f"topic '{self._topic}'"
+
 
 def _said(error: Exception) -> str:
     first = error.args[0] if error.args else error

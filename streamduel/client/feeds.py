@@ -85,7 +85,10 @@ class FeedRecord(NamedTuple):
 
 
 class Feed(Protocol):
-    """A source of assignments. All methods are called from one thread."""
+    """A source of assignments. All methods are called from one thread.
+
+    What `__str__` returns, such as an address, names the feed in the log; write no password there.
+    """
 
     every: float
     """Seconds to wait between two calls of `poll`; 0 where `poll` itself waits."""
@@ -150,6 +153,9 @@ class FileFeed:
 
     def close(self) -> None:
         """Do nothing: the file is open during `poll` alone."""
+
+    def __str__(self) -> str:
+        return str(self._path)
 
 
 class _Entry(msgspec.Struct):
@@ -216,6 +222,9 @@ class UrlFeed:
     def close(self) -> None:
         """Do nothing: each request has its own connection."""
 
+    def __str__(self) -> str:
+        return self._url
+
 
 def _check_url(url: str) -> None:
     """Refuse, with ClientError, a URL that no request can be made of."""
@@ -252,11 +261,16 @@ def _check_header(name: str, value: str) -> None:
 
 
 class Follower:
-    """Polls a feed in a daemon thread until `close`, and applies each record there."""
+    """Polls a feed in a daemon thread until `close`, and applies each record there.
 
-    def __init__(self, feed: Feed, apply: Callable[[FeedRecord], None]) -> None:
+    `apply` gets the record, and the feed's name as the log continues "assignments".
+    """
+
+    def __init__(self, feed: Feed, apply: Callable[[FeedRecord, str], None]) -> None:
         self._feed = feed
         self._apply = apply
+        is_named = type(feed).__str__ is not object.__str__
+        self._of_feed = f" of {feed}" if is_named else ""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="streamduel-follower", daemon=True)
         self._thread.start()
@@ -266,19 +280,18 @@ class Follower:
         while not self._closing.is_set():
             try:
                 for record in self._feed.poll():
-                    self._apply(record)
+                    self._apply(record, self._of_feed)
                     if self._closing.is_set():  # do not read a long topic to its end
                         break
             except Exception as error:  # no error of a feed may end the thread
                 pause = min(MAX_PAUSE, 2 * pause or FIRST_PAUSE)
                 log.warning(
-                    "assignments cannot be read, the last ones still apply; retry in %.0f s: %s",
-                    pause,
-                    reason(error),
-                )
+                    "assignments%s cannot be read, the last ones still apply; retry in %.0f s: %s",
+                    self._of_feed, pause, reason(error),
+                )  # fmt: skip
             else:
                 if pause:
-                    log.info("assignments can be read again")
+                    log.info("assignments%s can be read again", self._of_feed)
                 pause = 0.0
             self._closing.wait(pause or self._feed.every)
         self._feed.close()

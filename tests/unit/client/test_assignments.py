@@ -107,6 +107,35 @@ def test_invalid_records_are_logged_and_change_nothing(
     assert "an assignment cannot be read, the last one still applies: " in caplog.text
 
 
+class Named(InMemoryFeed):
+    """A feed that says what it reads."""
+
+    def __str__(self) -> str:
+        return "topic 'assignments'"
+
+
+@pytest.mark.parametrize(
+    ("feed", "value", "message"),
+    [
+        (InMemoryFeed, "[]", "an assignment cannot be read, the last one still applies: Expected "
+         "`object`, got `array` (found '[]')"),
+        (Named, b"{", "an assignment of topic 'assignments' cannot be read, the last one still "
+         "applies: Input data was truncated (found '{')"),
+        (Named, b"\xff", "an assignment of topic 'assignments' cannot be read, the last one still "
+         "applies: JSON is malformed: invalid character (byte 0) (found '\ufffd')"),
+        (Named, '{"epoch": "6", "status": "' + "x" * 100, "an assignment of topic 'assignments' "
+         "cannot be read, the last one still applies: Expected `int`, got `str` - at `$.epoch` "
+         f"""(found '{{"epoch": "6", "status": "{"x" * 52}…)"""),
+    ],
+)  # fmt: skip
+def test_an_invalid_record_is_logged_with_its_feed_and_its_beginning(
+    feed: type[InMemoryFeed], value: bytes | str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Assignments(feed(value)):
+        eventually(lambda: bool(caplog.messages))
+    assert caplog.messages == [message]
+
+
 def test_an_invalid_record_is_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

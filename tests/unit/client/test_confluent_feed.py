@@ -108,6 +108,10 @@ def feed(monkeypatch: pytest.MonkeyPatch, *consumers: Polled) -> ConfluentFeed:
     return ConfluentFeed("nowhere:9092", TOPIC)
 
 
+def test_a_feed_is_named_by_its_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert str(feed(monkeypatch, Polled())) == "topic 'assignments'"
+
+
 def test_an_error_does_not_take_the_records_of_its_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     denied = failed(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     first, second = Polled([record(b"1"), denied, record(b"2")]), Polled([record(b"3")])

@@ -116,6 +116,13 @@ def test_failed_polls_are_retried_with_growing_pauses(
     assert messages[4:] == ["assignments can be read again"]
 
 
+def test_a_feed_that_fails_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "assignments.jsonl"
+    with Assignments.from_file(path):
+        eventually(lambda: bool(caplog.messages))
+    assert caplog.messages[0].startswith(f"assignments of {path} cannot be read, the last ones")
+
+
 def test_while_a_feed_fails_the_last_assignment_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "FIRST_PAUSE", 0.001)
     feed = Shaky()

@@ -197,6 +197,20 @@ def test_a_refused_connection_is_an_error() -> None:
             values(feed)
 
 
+def test_a_url_that_cannot_be_reached_is_logged(
+    without_proxy: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(feeds, "FIRST_PAUSE", 0.01)
+    caplog.set_level("INFO", "streamduel.client.feeds")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # without listening
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/api/experiments"
+        with Assignments.from_url(url, headers={"Authorization": "Bearer s3cret"}):
+            eventually(lambda: bool(caplog.messages))
+    assert caplog.messages[0].startswith(f"assignments of {url} cannot be read, the last ones")
+    assert "s3cret" not in caplog.text
+
+
 @pytest.mark.parametrize(
     "url",
     [
