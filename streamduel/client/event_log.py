@@ -37,19 +37,13 @@ class Origin(TypedDict, total=False):
 
     `client` is the user or session, up to 256 characters; an experiment may limit the duels of one
     client. `query` is what the user searched for, up to 1024 characters. `segment` is the part of
-    the traffic: its name, or up to 8 names by segmentation, such as `{"device": "phone"}`.
+    the traffic: its name, or up to 8 names by segmentation, such as `{"device": "phone"}`. None is
+    as without the argument.
     """
 
-    client: str
-    query: str
-    segment: str | dict[str, str]
-
-
-class _Stamp(TypedDict):
-    """The fields of every record: its id and its time."""
-
-    id: str
-    ts: int
+    client: str | None
+    query: str | None
+    segment: str | Mapping[str, str] | None
 
 
 class EventLog:
@@ -193,7 +187,7 @@ class EventLog:
             return None
         fields = _fields(draw, merged, docs=docs)
         return self._log(
-            Impression(**self._stamp(record_id, ts), experiment=experiment, **fields, **origin)
+            Impression(**self._common(record_id, ts, origin), experiment=experiment, **fields)
         )
 
     def click(
@@ -215,13 +209,12 @@ class EventLog:
         """
         return self._log(
             Click(
-                **self._stamp(record_id, ts),
+                **self._common(record_id, ts, origin),
                 experiment=experiment,
                 impression=impression,
                 rank=rank,
                 doc=None if doc is None else str(doc),
                 action=action,
-                **origin,
             )
         )
 
@@ -240,8 +233,8 @@ class EventLog:
 
         A ranker alone is on both sides, a and b, and `winner` is None.
         """
-        stamp = self._stamp(record_id, ts)
-        return self._log(Duel(**stamp, experiment=experiment, a=a, b=b, winner=winner, **origin))
+        common = self._common(record_id, ts, origin)
+        return self._log(Duel(**common, experiment=experiment, a=a, b=b, winner=winner))
 
     def interleaving(
         self,
@@ -268,13 +261,18 @@ class EventLog:
             return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts, **origin)
         fields = {**_fields(draw, merged, docs=docs), "clicks": list(clicks)}
         return self._log(
-            Interleaving(**self._stamp(record_id, ts), experiment=experiment, **fields, **origin)
+            Interleaving(**self._common(record_id, ts, origin), experiment=experiment, **fields)
         )
 
-    def _stamp(self, record_id: str | None, ts: int | None) -> _Stamp:
+    def _common(self, record_id: str | None, ts: int | None, origin: Origin) -> dict[str, Any]:
+        """The fields of every record: its id, its time and its origin."""
+        segment = origin.get("segment")
+        if isinstance(segment, Mapping):
+            origin["segment"] = dict(segment)  # JSON is written of no other mapping
         return {
             "id": str(uuid.uuid4()) if record_id is None else record_id,
             "ts": int(1000 * self._clock()) if ts is None else ts,
+            **origin,
         }
 
     def _log(self, record: Record) -> str:

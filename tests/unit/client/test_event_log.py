@@ -2,8 +2,9 @@ import json
 import math
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -173,6 +174,17 @@ def test_records_may_say_where_they_come_from(log: EventLog, kept: Kept) -> None
     for record in logged(log, kept):
         assert (record.client, record.query) == ("u-1", "red shoes")
         assert record.segment == {"device": "phone"}
+
+
+@pytest.mark.parametrize("client", [None, "u-1"])
+@pytest.mark.parametrize("segment", [None, "phone", MappingProxyType({"device": "phone"})])
+def test_an_origin_may_be_unknown_and_of_any_mapping(
+    log: EventLog, kept: Kept, client: str | None, segment: str | Mapping[str, str] | None
+) -> None:
+    log.impression("search", PAIR, SHOWN, client=client, query=None, segment=segment)
+    log.duel("search", "bm25", "ltr", "a", client=client, segment=segment)
+    for record in logged(log, kept):
+        assert (record.client, record.query, record.segment) == (client, None, segment)
 
 
 def test_a_field_with_its_default_is_not_written(log: EventLog, kept: Kept) -> None:
