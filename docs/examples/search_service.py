@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query
 
-from streamduel.client import Assignments, ClientError, EventLog, Interleaver
+from streamduel.client import Assignments, ClientError, Draw, EventLog, Interleaver
 
 PAGE, PAGES = 3, 4  # documents per page, pages
 VOTES = {
@@ -71,6 +71,8 @@ def search(
 ) -> dict[str, Any]:
     """A page of results; requests for further pages, and clicks, repeat its `impression`."""
     draw = client["assignments"].draw("recipes", sticky_key=session)
+    if not {draw.a, draw.b} <= RANKERS.keys():  # an arm that is not deployed here
+        draw = Draw("words", "words", draw.epoch)
     impression = impression or str(uuid.uuid4())
     lists = RANKERS[draw.a](query), RANKERS[draw.b](query)
     shown = interleaver.merge(draw, *lists, sticky_key=impression)

@@ -187,7 +187,12 @@ def test_the_commands_have_the_output_of_the_page(
     assert typed[-1] == "kill %2 %3", "the last command of the page"
 
 
-def test_the_example_of_an_own_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("pair", "logged"), [(("bm25", "ltr"), ["impression", "click"]), (("bm25", "new"), ["duel"])]
+)
+def test_the_example_of_an_own_service(
+    pair: tuple[str, str], logged: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ((_, code),) = [block for block in sections()["Your own service"] if block[0] == "python"]
     clicks = tmp_path / "clicks.jsonl"
     given = InMemoryFeed()
@@ -201,12 +206,13 @@ def test_the_example_of_an_own_service(tmp_path: Path, monkeypatch: pytest.Monke
     exec(code, names)
     with names["assignments"] as assignments, names["events"]:
         assert names["search"]("d2", "session") == (None, ["d1", "d2"])
-        given.add(record(1, {("bm25", "ltr"): 1.0}))
+        given.add(record(1, {pair: 1.0}))
         eventually(lambda: assignments.draw("search").epoch == 1)
         impression, docs = names["search"]("d2", "session")
         assert sorted(docs) == ["d1", "d2"]
-        names["clicked"](impression, 1)
-    assert re.findall(r'"type":"(\w+)"', clicks.read_text()) == ["duel", "impression", "click"]
+        if impression is not None:
+            names["clicked"](impression, 1)
+    assert re.findall(r'"type":"(\w+)"', clicks.read_text()) == ["duel", *logged]
 
 
 def test_the_prepared_sections_are_the_first_ones() -> None:

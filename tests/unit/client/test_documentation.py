@@ -21,11 +21,15 @@ from tests.unit.client.bed import PATIENCE, eventually, record
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "client.md").read_text()
 README = (ROOT / "client" / "README.md").read_text()
+UNKNOWN = record(17, {("bm25", "new"): 1.0})
+"""A pair with an arm that the service does not have."""
+
 FIRST, SECURITY, TESTING = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    ("records", "logged"), [((), ["duel"]), ((record(),), ["impression", "click"])]
+    ("records", "logged"),
+    [((), ["duel"]), ((record(),), ["impression", "click"]), ((UNKNOWN,), ["duel"])],
 )
 def test_the_readme_of_the_distribution_closes_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: tuple[str, ...], logged: list[str]
@@ -73,18 +77,36 @@ def test_the_distributions_allow_the_same_versions() -> None:
         assert allowed.issuperset(needed)
 
 
-def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clicks = tmp_path / "clicks.jsonl"
+def first_screen(monkeypatch: pytest.MonkeyPatch, assignment: str, clicks: Path) -> dict[str, Any]:
+    """The names of the first example, with an assignment from memory and a click log in a file."""
     monkeypatch.setattr(
         Assignments,
         "from_kafka",
-        lambda _, **options: Assignments(InMemoryFeed(record()), **options),
+        lambda _, **options: Assignments(InMemoryFeed(assignment), **options),
     )
     monkeypatch.setattr(EventLog, "to_kafka", lambda _: EventLog.to_file(clicks))
     names: dict[str, Any] = {
         "rankers": {"bm25": lambda query: ["d1", query], "ltr": lambda query: [query, "d1"]}
     }
     exec(FIRST, names)
+    return names
+
+
+def test_the_first_screen_serves_one_ranker_instead_of_a_pair_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clicks = tmp_path / "clicks.jsonl"
+    names = first_screen(monkeypatch, UNKNOWN, clicks)
+    with names["assignments"] as assignments, names["events"]:
+        assert assignments.wait_for("search", PATIENCE)
+        assert names["search"]("d2", "session") == (None, ["d1", "d2"])
+    [logged] = map(json.loads, clicks.read_text().splitlines())
+    assert (logged["type"], logged["a"], logged["b"]) == ("duel", "bm25", "bm25")
+
+
+def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clicks = tmp_path / "clicks.jsonl"
+    names = first_screen(monkeypatch, record(), clicks)
     with names["assignments"] as assignments, names["events"]:
         assert assignments.wait_for("search", PATIENCE)
         impression, docs = names["search"]("d2", "session")

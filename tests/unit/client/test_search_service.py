@@ -123,6 +123,23 @@ def test_before_the_first_assignment_the_default_ranker_is_served(
     ]  # fmt: skip
 
 
+def test_instead_of_a_pair_that_it_lacks_the_service_serves_one_ranker(
+    example: ModuleType, files: Files
+) -> None:
+    files.assignments.write_text(record(3, {("votes", "new"): 1.0}, experiment="recipes") + "\n")
+
+    async def visit(browser: httpx.AsyncClient) -> None:
+        assert example.client["assignments"].wait_for("recipes")
+        found = await search(browser, "lemon cake")
+        assert found["results"] == example.by_words("lemon cake")[:3]
+        assert found["impression"] is None
+
+    serve(example, visit)
+    assert [(each["type"], each["a"], each["b"]) for each in files.logged()] == [
+        ("duel", "words", "words")
+    ]
+
+
 def test_a_search_without_results_is_not_logged(example: ModuleType, files: Files) -> None:
     both = record(3, {("words", "votes"): 1.0}, experiment="recipes")
     files.assignments.write_text(both + "\n")
