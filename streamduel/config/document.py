@@ -48,11 +48,14 @@ class Document:
             raise ConfigurationError(
                 f"the configuration {path} cannot be read: {error.strerror}."
             ) from error
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"the configuration {path} is not UTF-8 text.") from None
+        except UnicodeDecodeError as error:
+            line = text.count(b"\n", 0, error.start) + 1
+            raise ConfigurationError(
+                f"the configuration {path} is not UTF-8 text (line {line})."
+            ) from None
         except yaml.YAMLError as error:
             raise ConfigurationError(
-                f"the configuration {path} is not YAML: {_problem(error)}."
+                f"the configuration {path} is not YAML: {_problem(error, text.decode())}."
             ) from None
         except RecursionError:
             raise ConfigurationError(f"the configuration {path} is nested too deep.") from None
@@ -144,11 +147,11 @@ def _parse(text: str, name: str) -> tuple[Any, yaml.Node | None]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, sets and bytes, and leaves dates text.
+    """A safe loader that refuses a key given twice, sets, bytes and octal 017; dates stay text.
 
     No setting is a date, and an arm may be named after one. The order of a set differs from process
-    to process. Bytes would be taken for text. A character above U+FFFF may be written as in JSON,
-    as a surrogate pair.
+    to process. Bytes would be taken for text, and 0500 for 320. A character above U+FFFF may be
+    written as in JSON, as a surrogate pair.
     """
 
     yaml_constructors = {  # noqa: RUF012 - PyYAML's own way
@@ -195,14 +198,34 @@ class _StrictLoader(yaml.SafeLoader):
             ) from None
 
 
+def _integer(loader: _StrictLoader, node: yaml.ScalarNode) -> int:
+    if _LEADING_ZERO.fullmatch(node.value):
+        raise ConfigurationError(
+            "the configuration has an integer with a leading zero, which YAML reads as octal; "
+            f"leave the zero out, or quote a text ({loader.name}, line {node.start_mark.line + 1})."
+        )
+    return loader.construct_yaml_int(node)
+
+
+_LEADING_ZERO: Final = re.compile("[-+]?0[0-9_]+")
+
+_StrictLoader.add_constructor("tag:yaml.org,2002:int", _integer)
+
 _NAMES: Final = re.compile(r"(alias|anchor|tag|tag handle) '[^']*'")
 """Names that PyYAML repeats in errors; an unquoted password may look like one."""
 
 
-def _problem(error: yaml.YAMLError) -> str:
+def _problem(error: yaml.YAMLError, text: str) -> str:
     """What is wrong and where, without the text around it, which may contain a password."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return "it has a character that YAML does not allow"
-    mark = error.problem_mark
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return f"it has a character that YAML does not allow (line {line})"
+    assert isinstance(error, yaml.MarkedYAMLError)
+    mark, begin = error.problem_mark, error.context_mark
+    assert mark is not None
     problem = _NAMES.sub(r"\1", error.problem or "it cannot be read").removeprefix("but ")
-    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"
+    place = f"{problem} (line {mark.line + 1}, column {mark.column + 1})"
+    # What is unfinished, such as a quoted text, may begin far above.
+    if begin is None or begin.line == mark.line or not (error.context or "").startswith("while "):
+        return place
+    return f"{place}, while reading what begins in line {begin.line + 1}"

@@ -102,7 +102,8 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
     try:
         config = Config.model_validate(document.values, context=FROM_FILE)
     except ValidationError as error:
-        raise _refusal(document, mistakes(error, Config)) from None
+        found = [_with_hint(document, it) for it in mistakes(error, Config)]
+        raise _refusal(document, found) from None
     found = [
         *_experiment_mistakes(config),
         *_connector_mistakes(config),
@@ -133,6 +134,17 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
 
 def _refusal(document: Document, found: Iterable[Mistake]) -> ConfigurationError:
     return ConfigurationError("\n".join(it.at(document.place(it.location)) for it in found))
+
+
+def _with_hint(document: Document, mistake: Mistake) -> Mistake:
+    """The mistake; if only a variable has its experiment, the name may be a misspelling."""
+    location, experiments = mistake.location, document.values.get("experiments")
+    made = [key for key in document.variables if len(key) == 2]  # not in the file
+    if location[2:] != ("arms",) or location[:2] not in made or not isinstance(experiments, dict):
+        return mistake
+    others = [name for name in experiments if ("experiments", name) not in made]
+    hint = nearest(str(location[1]), map(str, others)) or "."
+    return mistake._replace(sentence=f"{mistake.sentence.removesuffix('.')}{hint}")
 
 
 def _experiment_mistakes(config: Config) -> Iterator[Mistake]:

@@ -88,12 +88,18 @@ FOUND = "must be a mapping with source, sink, snapshots and experiments"
         ("- source\n", f"{FOUND} (found a list of 1)."),
         ("source", f"{FOUND} (found text)."),
         ("5", f"{FOUND} (found 5)."),
-        (b"a: \xff", "is not UTF-8 text."),
+        (b"a: \xff", "is not UTF-8 text (line 1)."),
+        ("a: 1\nowner: Ren\u00e9".encode("latin-1"), "is not UTF-8 text (line 2)."),
         ("a: [1", "is not YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)."),
         ("a: b: c", "is not YAML: mapping values are not allowed here (line 1, column 5)."),
         ("a: 1\n\tb: 2", "is not YAML: found character '\\t' that cannot start any token "
          "(line 2, column 1)."),
-        ("a: \0", "is not YAML: it has a character that YAML does not allow."),
+        ("a: \0", "is not YAML: it has a character that YAML does not allow (line 1)."),
+        ("é: 1\n\nb: \x07\n", "is not YAML: it has a character that YAML does not allow (line 3)."),
+        ("a: 1\nb: 'me\nc: 2\nd: 3\n", "is not YAML: found unexpected end of stream (line 5, "
+         "column 1), while reading what begins in line 2."),
+        ("a: [1,\n  2\nb: 3", "is not YAML: expected ',' or ']', but got ':' (line 3, column 2), "
+         "while reading what begins in line 1."),
         ("a: 1\n---\nb: 2", "is not YAML: found another document (line 2, column 1)."),
         ("? [1]\n: 2", "is not YAML: found unhashable key (line 1, column 3)."),
         ("a: !!int one", "is not YAML: found a value that its type does not allow "
@@ -120,24 +126,6 @@ def test_a_file_that_is_not_a_configuration_is_refused(
 ) -> None:
     assert told(tmp_path / "search.yaml", text) == [
         f"the configuration HERE/search.yaml {sentence}"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "key", "line"),
-    [
-        ("source: {}\nsink: {}\nsource: {}\n", "source", 3),
-        ("source: {path: a, path: b}", "path", 1),
-        ("experiments:\n  search: {arms: [a, b]}\n  search: {arms: [c, d]}\n", "search", 3),
-        ("a:\n  <<: {b: 1}\n  c: &x {d: 1,\n    d: 2}\n", "d", 4),
-        ("1: a\n'1': b", "1", 2),
-    ],
-)
-def test_a_duplicate_key_is_refused_with_its_line(
-    text: str, key: str, line: int, tmp_path: Path
-) -> None:
-    assert placed(tmp_path / "search.yaml", text) == [
-        f"the configuration has the key '{key}' twice (HERE/search.yaml, line {line})."
     ]
 
 
@@ -190,6 +178,13 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         ("STREAMDUEL_SORCE__PATH", "x",
          "unknown key 'sorce' in the environment variable STREAMDUEL_SORCE__PATH; "
          "did you mean 'source'?"),
+        ("STREAMDUEL_EXPERIMENTS__SERCH__SEED", "1",
+         "experiments.serch.arms is missing: the rankers' names, 2 to 1000 of them; did you mean "
+         "'search'?"),
+        ("STREAMDUEL_EXPERIMENTS__ADS__SEED", "1",
+         "experiments.ads.arms is missing: the rankers' names, 2 to 1000 of them."),
+        ("STREAMDUEL_COMMIT__INTERVAL_MS", "0500",
+         "commit.interval_ms must be an integer from 1 to 60000 (found '0500')."),
         ("STREAMDUEL_QQQ__X", "x",
          "unknown key 'qqq' in the environment variable STREAMDUEL_QQQ__X."),
     ],
@@ -245,7 +240,7 @@ experiments:
         ("ties: half", "join_window_ms: 3600001", "experiments.ads.join_window_ms", 17),
         ("ties: half", "1: half", "experiments.ads has the key 1", 17),
         ("  ads:\n", "  no:\n", "experiments has the key false", 15),
-        ("  ads:\n", "  010:\n", "experiments has the key 8", 15),
+        ("  ads:\n", "  0x10:\n", "experiments has the key 16", 15),
         ("  ads:\n", "  1.50:\n", "experiments has the key 1.5", 15),
         ("  ads:\n", "  null:\n", "experiments has the key null", 15),
         ("monitoring: null", "on: 1", "the configuration has the key true", 8),
