@@ -29,6 +29,7 @@ from streamduel.errors import InterleavingError
 from streamduel.interleaving import Interleave, Interleaved, RandomBits
 from streamduel.interleaving.credit import Click, Credit, Shown, on_ranks
 from streamduel.records import Interleaving, RankClick
+from streamduel.testing.counted_ranking import CountedDocument, CountedRanking
 from streamduel.testing.other_process import in_another_process
 
 Draw = Callable[[RandomBits], Interleaved[Any]]
@@ -60,12 +61,15 @@ class MethodUnderTest:
             solution that many draws share.
         max_length: the longest list that the method allows; None: any length.
         unbiased: whether each rank is equally likely to be of either team.
+        keeps_order: whether each document shown is the topmost of either ranking that is not above
+            it; False for a method that draws documents.
     """
 
     interleave: Interleave
     prepare: Callable[[Sequence[Any], Sequence[Any], int], Draw] | None = None
     max_length: int | None = None
     unbiased: bool = True
+    keeps_order: bool = True
 
     def drawing(self, list_a: Sequence[Any], list_b: Sequence[Any], length: int) -> Draw:
         """A function that draws lists of the same two rankings."""
@@ -104,6 +108,41 @@ def check_lists_of_random_rankings_are_complete(method: MethodUnderTest) -> None
         length = rng.randint(0, 10)
         shown = method.interleave(list_a, list_b, length, random.Random(rng.getrandbits(32)))
         _assert_complete(list_a, list_b, length, shown)
+
+
+def check_documents_keep_the_order_of_the_rankings(method: MethodUnderTest) -> None:
+    """Each document is the topmost of either ranking that is not above it, if the method says so.
+
+    So the first one is the best of either ranking, and identical rankings are shown unchanged.
+    """
+    if not method.keeps_order:
+        return
+    for list_a, list_b in PAIRS.values():
+        for length in (1, 3, 6):
+            draw = method.drawing(list_a, list_b, length)
+            for seed in range(10):
+                docs = draw(random.Random(seed)).docs
+                for rank, document in enumerate(docs):
+                    above = docs[:rank]
+                    tops = [next((x for x in y if x not in above), None) for y in (list_a, list_b)]
+                    assert document in tops, (list_a, list_b, docs)
+
+
+def check_better_documents_are_shown_higher(method: MethodUnderTest) -> None:
+    """In 2,000 impressions of identical rankings, the mean rank shown rises with the true rank.
+
+    A document that is not shown counts as just below the list. The seed is fixed.
+    """
+    ranking = PAIRS["identical"][0]
+    for length in (3, len(ranking)):
+        rng = random.Random(5)
+        draw = method.drawing(ranking, ranking, length)
+        totals = dict.fromkeys(ranking, 0)
+        for _ in range(2000):
+            shown_at = {document: rank for rank, document in enumerate(draw(rng).docs)}
+            for document in ranking:
+                totals[document] += shown_at.get(document, length)
+        assert [*totals.values()] == sorted(totals.values()), (length, totals)
 
 
 def check_documents_of_one_side_alone_have_no_team(method: MethodUnderTest) -> None:
@@ -212,37 +251,9 @@ def check_invalid_arguments_are_refused(method: MethodUnderTest) -> None:
     assert rng.getstate() == random.Random(1).getstate()
 
 
-class _Document:
-    """A document id that counts how often ids are hashed or compared."""
-
-    work = 0
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __hash__(self) -> int:
-        _Document.work += 1
-        return hash(self.number)
-
-    def __eq__(self, other: object) -> bool:
-        _Document.work += 1
-        return isinstance(other, _Document) and self.number == other.number
-
-
-class _Ranking(tuple[_Document, ...]):
-    """A ranking that counts how much of it is read; a slice counts its length."""
-
-    __slots__ = ()
-
-    def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        _Document.work += len(found) if isinstance(key, slice) else 1
-        return found
-
-
 def _work(method: MethodUnderTest, order: str, n: int) -> int:
     """Operations needed to interleave two rankings of n documents."""
-    documents = [_Document(number) for number in range(2 * n)]
+    documents = [CountedDocument(number) for number in range(2 * n)]
     up = documents[:n]
     down = {
         "identical": up,
@@ -250,10 +261,10 @@ def _work(method: MethodUnderTest, order: str, n: int) -> int:
         "shifted": up[1:] + up[:1],
         "disjoint": documents[n:],
     }[order]
-    _Document.work = 0
+    CountedDocument.work = 0
     length = method.max_length or 2 * n
-    shown = method.interleave(_Ranking(up), _Ranking(down), length, random.Random(3))
-    work = _Document.work
+    shown = method.interleave(CountedRanking(up), CountedRanking(down), length, random.Random(3))
+    work = CountedDocument.work
     assert len(shown.docs) == min(length, len({*up, *down}))
     return work
 

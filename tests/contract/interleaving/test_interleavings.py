@@ -39,6 +39,7 @@ TESTED = (
     | {
         # One coin decides the whole list; its own tests have the size of the bias.
         "balanced": MethodUnderTest(INTERLEAVINGS["balanced"], unbiased=False),
+        "probabilistic": MethodUnderTest(INTERLEAVINGS["probabilistic"], keeps_order=False),
         "optimised": MethodUnderTest(
             optimised.interleave,
             lambda list_a, list_b, length: optimised.solve(list_a, list_b, length).draw,

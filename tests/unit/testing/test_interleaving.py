@@ -93,6 +93,30 @@ def tolerating_all(*given: Any) -> Interleaved[Any]:
         return Interleaved([], [])
 
 
+def upside_down(*given: Any) -> Interleaved[Any]:
+    docs, teams = team_draft.interleave(*given)
+    return Interleaved(docs[::-1], teams[::-1])
+
+
+def from_the_bottom(
+    list_a: Sequence[Any], list_b: Sequence[Any], length: int, rng: RandomBits
+) -> Interleaved[Any]:
+    return team_draft.interleave(list_a[::-1], list_b[::-1], length, rng)
+
+
+def from_the_middle(
+    list_a: Sequence[Any], list_b: Sequence[Any], length: int, rng: RandomBits
+) -> Interleaved[Any]:
+    docs, teams = team_draft.interleave(list_a, list_b, len(list_a) + len(list_b), rng)
+    start = rng.getrandbits(3) % max(1, len(docs) - length + 1)
+    return Interleaved(docs[start : start + length], teams[start : start + length])
+
+
+def with_the_upper_two_exchanged(*given: Any) -> Interleaved[Any]:
+    docs, teams = team_draft.interleave(*given)
+    return Interleaved([*docs[:2][::-1], *docs[2:]], [*teams[:2][::-1], *teams[2:]])
+
+
 @pytest.mark.parametrize(
     ("method", "check"),
     [
@@ -103,6 +127,14 @@ def tolerating_all(*given: Any) -> Interleaved[Any]:
         (all_of_one_side, "check_documents_of_one_side_alone_have_no_team"),
         (all_of_one_side, "check_each_rank_is_equally_likely_of_either_team"),
         (all_of_one_side, "check_sides_are_treated_alike"),
+        (upside_down, "check_documents_keep_the_order_of_the_rankings"),
+        (upside_down, "check_better_documents_are_shown_higher"),
+        (from_the_bottom, "check_documents_keep_the_order_of_the_rankings"),
+        (from_the_bottom, "check_better_documents_are_shown_higher"),
+        (from_the_middle, "check_documents_keep_the_order_of_the_rankings"),
+        (from_the_middle, "check_better_documents_are_shown_higher"),
+        (with_the_upper_two_exchanged, "check_documents_keep_the_order_of_the_rankings"),
+        (with_the_upper_two_exchanged, "check_better_documents_are_shown_higher"),
         (of_texts, "check_any_hashable_id_is_allowed"),
         (tolerating_all, "check_invalid_arguments_are_refused"),
     ],
