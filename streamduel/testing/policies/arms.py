@@ -175,6 +175,21 @@ def check_a_finished_policy_proposes_its_champion_alone(tested: PolicyUnderTest)
     assert tested.kind.from_state(through_json(policy.state_dict())).finished is policy.finished
 
 
+def check_candidates_are_the_arms_not_ruled_out(tested: PolicyUnderTest) -> None:
+    """There are some before any duel, and fewer than K, but some, after many one-sided ones."""
+    policy = tested.new()
+    assert policy.candidates() > 0
+    if not (tested.remembers and tested.kind.adaptive):
+        return
+    for _ in range(500):  # some count only duels that they asked for
+        [[first, second]] = policy.propose().tolist()
+        policy.observe(first, second, float(first < second), 20)
+    firsts, seconds = np.triu_indices(ARMS, k=1)  # others leave some pairs out
+    policy.observe(firsts, seconds, np.ones(len(firsts)), np.full(len(firsts), 100))
+    policy.propose()
+    assert 0 < policy.candidates() < ARMS, f"{policy.candidates()} candidates of {ARMS} arms"
+
+
 def check_a_new_arm_is_explored_after_the_winner_was_found(tested: PolicyUnderTest) -> None:
     """A policy that has found its winner explores a new arm."""
     if not tested.remembers:

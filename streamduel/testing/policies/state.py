@@ -7,7 +7,7 @@ import itertools
 import json
 import pickle
 import tracemalloc
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,20 +25,37 @@ from streamduel.testing.policies.under_test import (
     through_json,
 )
 
+_PROPOSALS: Final = 500
+
 
 def check_state_round_trip_is_exact(tested: PolicyUnderTest) -> None:
     """A restored policy continues identically."""
     for luck in examples():
         observed = duels(luck)
         policy = tested.new()
+        _answers(policy)  # a policy may keep an answer, but not after what changes it
         observe(policy, observed)
         policy.propose(len(observed) % 9 + 1)
         state = policy.state_dict()
         restored = tested.kind.from_state(through_json(state))
         assert type(restored) is type(policy)
         assert restored.state_dict() == state
+        assert _answers(restored) == _answers(policy)
         assert play(restored, 100, batch=2) == play(policy, 100, batch=2)
         assert restored.state_dict() == policy.state_dict()
+        assert _answers(restored) == _answers(policy)
+
+
+def _answers(policy: Policy) -> tuple[Any, ...]:
+    """What a policy can be asked."""
+    remaining, arms = policy.remaining(), [f"arm-{number}" for number in range(policy.n_arms)]
+    return (
+        policy.champion(),
+        policy.candidates(),
+        policy.finished,
+        remaining if remaining is None else remaining.tolist(),
+        [policy.explain(*pair, arms) for pair in itertools.permutations(range(policy.n_arms), 2)],
+    )
 
 
 def check_restoring_often_changes_nothing(tested: PolicyUnderTest) -> None:
@@ -132,6 +149,50 @@ def _growth(tested: PolicyUnderTest) -> tuple[int, int, int]:
         return early, late, tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
+
+
+def check_memory_does_not_grow_with_proposals(tested: PolicyUnderTest) -> None:
+    """Proposals leave no objects in memory, neither in the policy nor in its class."""
+    if not tested.remembers:  # what is cached by count changes all the time in a small window
+        return
+    _held(tested)  # fills the caches that all policies share
+    held = _held(tested)
+    # An integer in a list takes 40 bytes.
+    assert held < 24 * _PROPOSALS, f"{_PROPOSALS} proposals leave {held} bytes in memory"
+
+
+def _held(tested: PolicyUnderTest) -> int:
+    """The bytes that proposals leave, one at a time, after duels that fill a window."""
+    random = np.random.RandomState(5)
+    first, second = random.randint(ARMS, size=(2, 5_000))
+    tracemalloc.start()  # before all that proposals may replace
+    try:
+        policy = tested.new()
+        policy.observe(first, second, random.randint(2, size=5_000))
+        play(policy, 200, edge=0)
+        before = tracemalloc.get_traced_memory()[0]
+        play(policy, _PROPOSALS, edge=0)
+        return tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+def check_memory_is_quadratic_in_the_number_of_arms(tested: PolicyUnderTest) -> None:
+    """With 200 arms, a policy needs less memory than 64 arrays of K x K numbers."""
+    n_arms = 200
+    tested.new(n_arms)  # what all policies share
+    tracemalloc.start()
+    try:
+        policy = tested.new(n_arms)
+        policy.propose(3)
+        policy.observe([0, 1, 2], [3, 4, 5], [1, 0, 1])
+        policy.propose()
+        policy.champion()
+        policy.candidates()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * 8 * n_arms**2, f"{n_arms} arms need {peak} bytes"
 
 
 def check_equal_seeds_give_equal_duels_in_another_process(tested: PolicyUnderTest) -> None:

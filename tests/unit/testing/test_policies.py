@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from streamduel import policies
 from streamduel.errors import PolicyError
+from streamduel.policies import Policy
+from streamduel.policies.rucb import RUCB
 from streamduel.policies.uniform import Uniform
 from streamduel.testing.policies import CHECKS, PolicyUnderTest
 from streamduel.testing.policies.arms import check_a_new_arm_that_is_the_best_is_found
@@ -216,7 +218,41 @@ class LooksAhead(Uniform):
         return pairs[:, ::-1], times
 
 
-FAULTS: dict[type[Uniform], str] = {
+class Hoards(Uniform):
+    """Its class keeps an integer of each proposal, and a policy needs K x K x K numbers."""
+
+    proposals: ClassVar[list[int]] = []
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._trios = np.zeros((self.n_arms,) * 3)
+
+    def _choose(self, t: int) -> tuple[int, int]:
+        self.proposals.append(t)
+        return super()._choose(t)
+
+
+class KeepsAnswers(Uniform):
+    """What it was asked is not asked again, and not saved."""
+
+    _kept: int | None = None
+
+    def champion(self) -> int:
+        self._kept = super().champion() if self._kept is None else self._kept
+        return self._kept
+
+
+class RulesNoneOut(RUCB):
+    def candidates(self) -> int:
+        return self.n_arms
+
+
+class RulesAllOut(RUCB):
+    def candidates(self) -> int:
+        return 0
+
+
+FAULTS: dict[type[Policy], str] = {
     Draws: "a_batch_equals_one_by_one no_duels_change_nothing state_round_trip_is_exact"
     " restoring_often_changes_nothing changes_of_arms_are_deterministic_and_survive_json",
     DrawsForLists: "every_type_of_arguments_is_equal",
@@ -236,6 +272,10 @@ FAULTS: dict[type[Uniform], str] = {
     " without_the_best_arm_the_next_is_found a_new_arm_is_explored_after_the_winner_was_found",
     SaysThatItAdapts: "the_winner_is_found",
     Finished: "a_finished_policy_proposes_its_champion_alone",
+    Hoards: "memory_does_not_grow_with_proposals memory_is_quadratic_in_the_number_of_arms",
+    KeepsAnswers: "state_round_trip_is_exact",
+    RulesNoneOut: "candidates_are_the_arms_not_ruled_out",
+    RulesAllOut: "candidates_are_the_arms_not_ruled_out",
     LooksAhead: "duels_ahead_are_those_proposed_one_by_one",
 }
 BY_NAME = {check.__name__: check for check in CHECKS}
@@ -244,6 +284,6 @@ BY_NAME = {check.__name__: check for check in CHECKS}
 @pytest.mark.parametrize(
     ("policy", "check"), [(policy, name) for policy in FAULTS for name in FAULTS[policy].split()]
 )
-def test_a_faulty_policy_is_found(policy: type[Uniform], check: str) -> None:
+def test_a_faulty_policy_is_found(policy: type[Policy], check: str) -> None:
     with pytest.raises(AssertionError):
         BY_NAME[f"check_{check}"](PolicyUnderTest(policy))
