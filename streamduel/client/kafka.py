@@ -144,6 +144,9 @@ class KafkaFeed:
         if consumer is not None:
             consumer.close(autocommit=False)
 
+    def __str__(self) -> str:
+        return f"topic '{self._topic}'"
+
 
 class KafkaWriter:
     """Writes records with an idempotent producer, and waits until all replicas in sync have them.

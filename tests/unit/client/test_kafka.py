@@ -191,6 +191,7 @@ def test_settings_of_the_guarantees_cannot_be_changed(way: Opened, name: str) ->
 
 def test_other_settings_can_be_chosen() -> None:
     feed = KafkaFeed(["a:1", "b:2"], "t", {"request_timeout_ms": 9000, "client_id": "me"})
+    assert str(feed) == "topic 't'"
     assert feed._settings["request_timeout_ms"] == 9000
     assert feed._settings["client_id"] == "me"
     assert feed._settings["bootstrap_servers"] == ["a:1", "b:2"]
