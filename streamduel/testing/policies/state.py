@@ -26,6 +26,7 @@ from streamduel.testing.policies.under_test import (
 )
 
 _PROPOSALS: Final = 500
+"""Enough for an object that each leaves to show; all policies together take some 15 s for them."""
 
 
 def check_state_round_trip_is_exact(tested: PolicyUnderTest) -> None:
