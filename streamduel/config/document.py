@@ -147,10 +147,10 @@ def _parse(text: str, name: str) -> tuple[Any, yaml.Node | None]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, sets, bytes and octal 017; dates stay text.
+    """A safe loader that refuses a key given twice, sets, bytes, 017 and 1:30; dates stay text.
 
     No setting is a date, and an arm may be named after one. The order of a set differs from process
-    to process. Bytes would be taken for text, and 0500 for 320. A character above U+FFFF may be
+    to process. Bytes would be taken for text, 017 for 15, and 1:30 for 90. A character above U+FFFF may be
     written as in JSON, as a surrogate pair.
     """
 
@@ -199,15 +199,17 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def _integer(loader: _StrictLoader, node: yaml.ScalarNode) -> int:
-    if _LEADING_ZERO.fullmatch(node.value):
+    if _NOT_DECIMAL.fullmatch(loader.construct_scalar(node)):
         raise ConfigurationError(
-            "the configuration has an integer with a leading zero, which YAML reads as octal; "
-            f"leave the zero out, or quote a text ({loader.name}, line {node.start_mark.line + 1})."
+            "the configuration has an integer with a leading zero or a colon, which YAML does not "
+            "read as decimal; write it without, or quote the value if it is text "
+            f"({loader.name}, line {node.start_mark.line + 1})."
         )
     return loader.construct_yaml_int(node)
 
 
-_LEADING_ZERO: Final = re.compile("[-+]?0[0-9_]+")
+_NOT_DECIMAL: Final = re.compile("[-+]?0[0-9_]+|.*:.*")
+"""YAML 1.1 reads 0500 as octal, and 1:30 in base 60."""
 
 _StrictLoader.add_constructor("tag:yaml.org,2002:int", _integer)
 

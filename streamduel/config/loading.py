@@ -139,8 +139,11 @@ def _refusal(document: Document, found: Iterable[Mistake]) -> ConfigurationError
 def _with_hint(document: Document, mistake: Mistake) -> Mistake:
     """The mistake; if only a variable has its experiment, the name may be a misspelling."""
     location, experiments = mistake.location, document.values.get("experiments")
-    made = [key for key in document.variables if len(key) == 2]  # not in the file
+    made = [key for key in document.variables if len(key) == 2]
     if location[2:] != ("arms",) or location[:2] not in made or not isinstance(experiments, dict):
+        return mistake
+    found = experiments.get(location[1])
+    if isinstance(found, dict) and "arms" in found:  # it is invalid, not missing
         return mistake
     others = [name for name in experiments if ("experiments", name) not in made]
     hint = nearest(str(location[1]), map(str, others)) or "."

@@ -28,17 +28,17 @@ def test_a_duplicate_key_is_refused_with_its_line(
     ]
 
 
-@pytest.mark.parametrize("value", ["0500", "-017", "+0_7", "00", "!!int 010", "!!int 090"])
-def test_an_integer_with_a_leading_zero_is_refused_with_its_line(
+@pytest.mark.parametrize("value", ["0500", "-017", "+0_7", "00", "!!int 010", "!!int 090", "1:30"])
+def test_an_integer_that_is_not_read_as_decimal_is_refused_with_its_line(
     value: str, tmp_path: Path
 ) -> None:
     text = f"a: 1\ncommit:\n  interval_ms: {value}\n"
     sentence = (
-        "the configuration has an integer with a leading zero, which YAML reads as octal; leave "
-        "the zero out, or quote a text (HERE/search.yaml, line 3)."
+        "the configuration has an integer with a leading zero or a colon, which YAML does not read "
+        "as decimal; write it without, or quote the value if it is text (HERE/search.yaml, line 3)."
     )
     assert placed(tmp_path / "search.yaml", text) == [sentence]
-    assert placed(tmp_path / "search.yaml", f"a: 1\nb: 2\n{value}: 3") == [sentence]
+    assert placed(tmp_path / "search.yaml", f"a: 1\nb: 2\n? {value}\n: 3") == [sentence]
 
 
 @pytest.mark.parametrize("value", ["0x1f4", "0b101", "500", "0"])
