@@ -142,7 +142,7 @@ class Source(Protocol):
         """The number of records behind the oldest open transaction of a producer.
 
         They are delivered when that transaction ends. For each partition where it is known; empty
-        for a click log without transactions.
+        for a click log without transactions. Not asked while `lags` knows none.
         """
 
     def reannounce(self) -> None:

@@ -143,6 +143,10 @@ class Sessions:
         self._held: OrderedDict[int, tuple[float, Draw]] = OrderedDict()  # the oldest first
         self._lock = threading.Lock()
 
+    def renew_lock(self) -> None:
+        """In a forked process: a thread of the parent may have held it, and never releases it."""
+        self._lock = threading.Lock()
+
     def hold(self, session: int, draw: Draw, now: float) -> Draw:
         """The pair of the session: `draw`, if the session has none yet."""
         with self._lock:

@@ -215,7 +215,7 @@ class Assignments:
 
         Raises:
             ClientError: the experiment has neither an assignment nor a default arm, or an argument
-                is no string.
+                is not a string.
         """
         if os.getpid() != self._process:
             self._report_fork()
@@ -240,6 +240,9 @@ class Assignments:
     def _report_fork(self) -> None:
         """Log, once, that nothing follows the assignments in this process; searches continue."""
         self._process = os.getpid()
+        self._updated = threading.Condition()  # a thread of the parent may have held the locks
+        if self._sessions is not None:
+            self._sessions.renew_lock()
         if self._followers:
             log.error(
                 "the assignments were created before the process forked, and do not change in "

@@ -269,11 +269,11 @@ class EventLog:
         segment = origin.get("segment")
         if isinstance(segment, Mapping):
             origin["segment"] = dict(segment)  # JSON is written of no other mapping
-        return {
-            "id": str(uuid.uuid4()) if record_id is None else record_id,
-            "ts": int(1000 * self._clock()) if ts is None else ts,
+        return dict(  # refuses a field that is given twice
+            id=str(uuid.uuid4()) if record_id is None else record_id,
+            ts=int(1000 * self._clock()) if ts is None else ts,
             **origin,
-        }
+        )
 
     def _log(self, record: Record) -> str:
         value = encode(record)  # first: it checks the name of the experiment, too

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from random import Random, SystemRandom
 from typing import Final, Generic, NamedTuple
 
@@ -85,9 +86,9 @@ class Interleaver:
         """
         if sticky_key is not None and not isinstance(sticky_key, str):
             raise InterleavingError(not_a_key(sticky_key))
-        check_ids("list_a", list_a)  # also of a ranker alone: a pair may be next
         if draw.alone:
-            docs = list(list_a[: self._length])
+            check_ids("list_a", list_a)  # a pair may be next
+            docs = list(islice(list_a, self._length))
             return Merged(docs, [None] * len(docs))
         check_unique("list_a", list_a)  # here they have the caller's names
         check_unique("list_b", list_b)

@@ -297,6 +297,10 @@ def _check_protocol(chosen: Mapping[str, Any]) -> None:
         if not mechanism:
             raise ClientError(f"security_protocol {protocol} needs sasl_mechanism.")
         _check_choice("sasl_mechanism", mechanism, sorted(SASL_MECHANISMS))
+        if mechanism == "PLAIN" or mechanism.startswith("SCRAM-"):
+            for name in ("sasl_plain_username", "sasl_plain_password"):
+                if not isinstance(chosen.get(name), str):  # the value may be a password
+                    raise ClientError(f"sasl_mechanism {mechanism} needs {name}, a text.")
 
 
 def _check_choice(name: str, found: object, allowed: Sequence[str]) -> None:

@@ -150,8 +150,8 @@ class _StrictLoader(yaml.SafeLoader):
     """A safe loader that refuses a key given twice, sets, bytes, 017 and 1:30; dates stay text.
 
     No setting is a date, and an arm may be named after one. The order of a set differs from process
-    to process. Bytes would be taken for text, 017 for 15, and 1:30 for 90. A character above U+FFFF may be
-    written as in JSON, as a surrogate pair.
+    to process. Bytes would be taken for text, 017 for 15, and 1:30 for 90. A character above U+FFFF
+    may be written as in JSON, as a surrogate pair.
     """
 
     yaml_constructors = {  # noqa: RUF012 - PyYAML's own way

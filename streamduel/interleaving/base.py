@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -156,7 +156,7 @@ def check_ids(name: str, ranking: Sequence[Document]) -> set[Document]:
 
     A sequence of any class is allowed, such as an array of numpy.
     """
-    if isinstance(ranking, dict) or not hasattr(ranking, "__getitem__"):
+    if not _is_sequence(ranking):
         raise InterleavingError(
             f"{name} must be a sequence of document ids, such as a list "
             f"(found {type(ranking).__name__})."
@@ -173,6 +173,14 @@ def check_ids(name: str, ranking: Sequence[Document]) -> set[Document]:
                     f"(found {type(document).__name__} at rank {rank})."
                 ) from None
         raise
+
+
+def _is_sequence(found: object) -> bool:
+    try:
+        iter(found)  # type: ignore[call-overload]
+    except TypeError:  # such as a class, or an array without dimensions
+        return False
+    return hasattr(found, "__getitem__") and not isinstance(found, Mapping)
 
 
 def check_shown(

@@ -21,8 +21,8 @@ repeated every 15 to 30 s; without records there is nothing to commit, and nothi
 
 MAX_WAIT_SECONDS: Final = 3.0
 """An idle runner completes five polls a second, and a commit takes 0.1 s. It is judged when it is
-asked for, so a commit that a broker does not answer shows within five seconds, a request for the
-lag included that waits for the broker before it."""
+asked for, so a commit that a broker does not answer shows within five seconds. These include a
+request for the lag before it, which waits for the broker for a second."""
 
 
 class Distribution(NamedTuple):

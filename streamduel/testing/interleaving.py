@@ -22,6 +22,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import pairwise
 from math import sqrt
 from typing import Any, Final
 
@@ -131,7 +132,8 @@ def check_documents_keep_the_order_of_the_rankings(method: MethodUnderTest) -> N
 def check_better_documents_are_shown_higher(method: MethodUnderTest) -> None:
     """In 2,000 impressions of identical rankings, the mean rank shown rises with the true rank.
 
-    A document that is not shown counts as just below the list. The seed is fixed.
+    A document that is not shown counts as just below the list. The seed is fixed; a sum may be
+    larger than the next one by 4 standard errors, at most length / 2 * sqrt(2 * 2000) each.
     """
     ranking = PAIRS["identical"][0]
     for length in (3, len(ranking)):
@@ -142,7 +144,9 @@ def check_better_documents_are_shown_higher(method: MethodUnderTest) -> None:
             shown_at = {document: rank for rank, document in enumerate(draw(rng).docs)}
             for document in ranking:
                 totals[document] += shown_at.get(document, length)
-        assert [*totals.values()] == sorted(totals.values()), (length, totals)
+        sums, slack = [*totals.values()], 2 * length * sqrt(2 * 2000)
+        assert all(x <= y + slack for x, y in pairwise(sums)), (length, totals)
+        assert sums[0] < sums[-1], (length, totals)
 
 
 def check_documents_of_one_side_alone_have_no_team(method: MethodUnderTest) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import json
 import pickle
@@ -171,8 +172,10 @@ def _held(tested: PolicyUnderTest) -> int:
         policy = tested.new()
         policy.observe(first, second, random.randint(2, size=5_000))
         play(policy, 200, edge=0)
+        gc.collect()  # cycles that it would free are no memory that grows
         before = tracemalloc.get_traced_memory()[0]
         play(policy, _PROPOSALS, edge=0)
+        gc.collect()
         return tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()

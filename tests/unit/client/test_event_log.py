@@ -187,6 +187,12 @@ def test_an_origin_may_be_unknown_and_of_any_mapping(
         assert (record.client, record.query, record.segment) == (client, None, segment)
 
 
+def test_a_field_is_not_given_twice(log: EventLog) -> None:
+    twice: Any = {"id": "mine"}
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'id'"):
+        log.click("search", "i-1", rank=0, **twice)
+
+
 def test_a_field_with_its_default_is_not_written(log: EventLog, kept: Kept) -> None:
     log.click("search", "i-1", rank=0, record_id="c-1", ts=7)
     log.close()

@@ -1,5 +1,7 @@
 import sys
+from collections import deque
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -136,6 +138,9 @@ def test_a_missing_solver_is_refused_by_the_constructor(
         (iter(["x"]), "s",
          "list_a must be a sequence of document ids, such as a list (found list_iterator)."),
         ({"x": 1}, "s", "list_a must be a sequence of document ids, such as a list (found dict)."),
+        (MappingProxyType({}), "s",
+         "list_a must be a sequence of document ids, such as a list (found mappingproxy)."),
+        (list, "s", "list_a must be a sequence of document ids, such as a list (found type)."),
         ({"x"}, "s", "list_a must be a sequence of document ids, such as a list (found set)."),
         (["x"], 5, "sticky_key must be a string, or None (found int)."),
         (["x"], b"5", "sticky_key must be a string, or None (found bytes)."),
@@ -147,6 +152,11 @@ def test_a_wrong_type_is_refused_whatever_is_served(
     with pytest.raises(InterleavingError) as refused:
         Interleaver().merge(draw, ranking, ["x"], sticky_key=key)
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("draw", [PAIR, Draw("ltr", "ltr")])
+def test_a_ranking_may_be_any_sequence(draw: Draw) -> None:
+    assert Interleaver(length=2).merge(draw, deque("xyz"), deque("xyz")).docs == ["x", "y"]
 
 
 @pytest.mark.parametrize("draw", [PAIR, Draw("ltr", "bm25")])

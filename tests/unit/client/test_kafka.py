@@ -64,6 +64,21 @@ WAYS: list[Opened] = [Assignments.from_kafka, EventLog.to_kafka]
             "sasl_mechanism must be AWS_MSK_IAM, GSSAPI, OAUTHBEARER, PLAIN, SCRAM-SHA-256 or "
             "SCRAM-SHA-512 (found 'SCRAM-SHA512').",
         ),
+        (
+            "clicks",
+            {
+                "security_protocol": "SASL_SSL",
+                "sasl_mechanism": "PLAIN",
+                "sasl_plain_username": "me",
+                "sasl_plain_password": None,
+            },
+            "sasl_mechanism PLAIN needs sasl_plain_password, a text.",
+        ),
+        (
+            "clicks",
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-256"},
+            "sasl_mechanism SCRAM-SHA-256 needs sasl_plain_username, a text.",
+        ),
         ("clicks", "client_id=me", "kafka must be a dict of settings (found str)."),
         ("", {}, "topic '' cannot be used: All topics must be non-empty strings."),
         (None, {}, "topic None cannot be used: All topics must not be None."),
@@ -144,7 +159,7 @@ def test_values_are_refused_that_kafka_python_refuses_once_connected(
         *[(KafkaWriter, {"compression_type": name}) for name in ("gzip", "snappy", "lz4", "zstd")],
     ],
 )
-def test_values_that_kafka_python_accepts_are_accepted(way: Opened, kafka: dict[str, Any]) -> None:
+def test_values_at_their_limits_are_accepted(way: Opened, kafka: dict[str, Any]) -> None:
     assert way("nowhere:9092", "clicks", kafka)._settings.items() >= kafka.items()
 
 
