@@ -80,6 +80,11 @@ class FormatSettings(Section):
         """Whether impressions have the teams of the ranks that were shown."""
         return True
 
+    @property
+    def most_events(self) -> int:
+        """The most events of one record."""
+        return 1
+
     def limited(self, max_ranks: int) -> Self:
         """These settings, which refuse lists with more ranks (`limits.max_ranks`)."""
         self.__dict__["most_entries"] = max_ranks  # a private attribute takes microseconds to read

@@ -120,6 +120,11 @@ class UbiSettings(FormatSettings):
     def tells_ranks(self) -> bool:
         return self.sides == "query"
 
+    @property
+    @override
+    def most_events(self) -> int:
+        return 2 if self.sides == "events" else 1  # an impression and its click
+
     @override
     def translate(self, value: bytes) -> list[InputEvent]:
         """Translate queries and events, in any order in one click log.

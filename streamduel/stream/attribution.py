@@ -50,8 +50,8 @@ class Attribution:
 
     The join window of an impression is open for `window_ms` of stream time; a click that arrives
     before its impression is pending as long. Both end earlier if the partition has had as many
-    records since as the dedupe window holds: the dedupe window may then have forgotten the
-    impression's id, and only an impression that it remembers is open. So the dedupe window decides
+    records since as may fill the dedupe window: it may then have forgotten the impression's id, and
+    only an impression that it remembers is open. So the dedupe window decides
     for every click whether its impression is open, closed or has not arrived, and the last stretch
     of the click log rebuilds all that is open.
 
@@ -258,7 +258,7 @@ class Attribution:
             offset: the record's; 0 to close only windows that are over by stream time.
             now: stream time.
         """
-        cutoff = Cutoff(now - self.window_ms, offset - self._dedupe.max_records)
+        cutoff = Cutoff(now - self.window_ms, offset - self._dedupe.offsets)
         return Closed(self._close_windows(cutoff), len(self._expire_clicks(cutoff)))
 
     def evict(self) -> Closed:
@@ -278,7 +278,7 @@ class Attribution:
         re-read.
         """
         evicted = self._memory.evicted
-        before, oldest = now - self.window_ms, offset - self._dedupe.max_records
+        before, oldest = now - self.window_ms, offset - self._dedupe.offsets
         self._close_windows(Cutoff(before, max(oldest, evicted)))
         floor = self._memory.floor if offset else 0
         self._expire_clicks(Cutoff(before, max(oldest, evicted) if at_end else oldest, floor))

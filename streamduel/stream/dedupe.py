@@ -70,6 +70,7 @@ class DedupeWindow:
     Args:
         max_records: the most entries that are remembered.
         max_ms: how long an entry is remembered, in stream time, in milliseconds.
+        per_record: the most entries of one record of the click log.
 
     >>> window = DedupeWindow(max_records=2, max_ms=1000)
     >>> window.advance(stream_time=0, offset=0)
@@ -79,12 +80,13 @@ class DedupeWindow:
 
     __slots__ = (
         "_again", "_firsts", "_forgotten", "_head", "_offsets", "_times", "block_end", "keys",
-        "max_ms", "max_records", "order",
+        "max_ms", "max_records", "order", "per_record",
     )  # fmt: skip
 
-    def __init__(self, max_records: int, max_ms: int) -> None:
+    def __init__(self, max_records: int, max_ms: int, per_record: int = 1) -> None:
         self.max_records = max_records
         self.max_ms = max_ms
+        self.per_record = per_record
         self.keys: set[int] = set()
         self._again: dict[int, int] = {}  # further entries of a key that is remembered already
         self.order: deque[int] = deque()
@@ -107,6 +109,11 @@ class DedupeWindow:
         """Whether a key is remembered."""
         self.trim()
         return key in self.keys
+
+    @property
+    def offsets(self) -> int:
+        """The number of offsets for which an id is remembered, unless it becomes too old."""
+        return self.max_records // self.per_record
 
     @property
     def start(self) -> WindowStart:

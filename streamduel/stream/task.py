@@ -70,9 +70,11 @@ class PartitionTask:
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._log, self.topic, self.partition = log, log.topic, partition
-        self.window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
+        form, dedupe = config.log_format, config.dedupe
+        most_events = 1 if form is None else form.most_events
+        self.window = DedupeWindow(dedupe.window_records, dedupe.window_ms, most_events)
         self._outputs = OutputBuffer(log.topic, partition)
-        tells_ranks = config.log_format is None or config.log_format.tells_ranks
+        tells_ranks = form is None or form.tells_ranks
         self._context = PartitionContext(
             partition, config.dedupe.window_ms, self.window, Timers(), self._outputs,
             config.limits, heartbeat, tells_ranks,

@@ -93,6 +93,24 @@ def test_results_do_not_depend_on_chunks_and_restarts(data: st.DataObject, sides
     assert run(made, log, cuts, restarts) == run(made, log, [], set())
 
 
+@pytest.mark.parametrize("others", [1, 98, 99, 100, 101, 150, 199, 200, 201])
+def test_a_query_of_events_may_be_named_again_at_any_distance(others: int) -> None:
+    """Each click enters the dedupe window of 200 twice, as an impression and as a click."""
+    queries = ["q", *(f"before-{n}" for n in range(others)), "q", *(f"x-{n}" for n in range(210))]
+    shown = {"object": {"object_id": "d"}, "search_config": ARMS[0]}
+    event = {"action_name": "click", "timestamp": START, "event_attributes": shown}
+    log = [
+        Record(n, encode({**event, "query_id": query, "client_id": f"user {n}"}))
+        for n, query in enumerate(queries)
+    ]
+    made = config({**UBI, "sides": "events", "pair": ARMS[:2]})
+    cuts = list(range(1, len(log), 7))
+    assert run(made, log, cuts, set(cuts)) == run(made, log, [], set())
+    experiment = task_of(made, log).experiments["search"]
+    assert len(experiment.attribution) <= 100
+    assert sum(experiment.tallies.values()) >= 2 * len(log) - 1
+
+
 def test_dead_letters_contain_the_foreign_record() -> None:
     broken = b'{"query_id": "q", "action_name": "click", "timestamp": 1}'
     commit = task_of(config(), [Record(0, broken, START)]).take_commit()
