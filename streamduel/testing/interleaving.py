@@ -30,7 +30,7 @@ from streamduel.errors import InterleavingError
 from streamduel.interleaving import Interleave, Interleaved, RandomBits
 from streamduel.interleaving.credit import Click, Credit, Shown, on_ranks
 from streamduel.records import Interleaving, RankClick
-from streamduel.testing.counted_ranking import CountedDocument, CountedRanking
+from streamduel.testing.interleaving_work import ORDERS, operations
 from streamduel.testing.other_process import in_another_process
 
 Draw = Callable[[RandomBits], Interleaved[Any]]
@@ -255,28 +255,13 @@ def check_invalid_arguments_are_refused(method: MethodUnderTest) -> None:
     assert rng.getstate() == random.Random(1).getstate()
 
 
-def _work(method: MethodUnderTest, order: str, n: int) -> int:
-    """Operations needed to interleave two rankings of n documents."""
-    documents = [CountedDocument(number) for number in range(2 * n)]
-    up = documents[:n]
-    down = {
-        "identical": up,
-        "reversed": up[::-1],
-        "shifted": up[1:] + up[:1],
-        "disjoint": documents[n:],
-    }[order]
-    CountedDocument.work = 0
-    length = method.max_length or 2 * n
-    shown = method.interleave(CountedRanking(up), CountedRanking(down), length, random.Random(3))
-    work = CountedDocument.work
-    assert len(shown.docs) == min(length, len({*up, *down}))
-    return work
-
-
 def check_the_work_is_linear(method: MethodUnderTest) -> None:
     """Twice as many documents need about twice as many operations; quadratic work: four times."""
-    for order in ("identical", "reversed", "shifted", "disjoint"):
-        twice, once = _work(method, order, 10_000), _work(method, order, 5_000)
+    for order in ORDERS:
+        twice, once = (
+            operations(method.interleave, order, n, method.max_length or 2 * n)
+            for n in (10_000, 5_000)
+        )
         assert 0 < twice < 2.2 * once + 5_000, (order, once, twice)
 
 
