@@ -28,7 +28,11 @@ CREATE_SECONDS = 30.0
 PAUSE_SECONDS = 0.05
 """The time between two looks at a new topic."""
 
-COMPACTED = {"cleanup.policy": "compact"}
+COMPACTED = {
+    "cleanup.policy": "compact",
+    # A plan of hundreds of arms, and the matrix of such an experiment, take some megabytes.
+    "max.message.bytes": str(MAX_REQUEST_BYTES),
+}
 
 KEPT = {"cleanup.policy": "delete", "compression.type": "snappy"}
 """Whatever the brokers' default is: an event log keeps every record. The broker compresses what
@@ -53,8 +57,6 @@ CONTROL = {
 
 SNAPSHOTS = {
     **COMPACTED,
-    # The entry of an experiment with hundreds of arms holds a matrix of some megabytes.
-    "max.message.bytes": str(MAX_REQUEST_BYTES),
     # A restart reads a partition from its beginning. Replaced records are only removed from closed
     # segments: close them at 64 MB or ten minutes, and compact early.
     "segment.bytes": str(64 * 1024 * 1024),

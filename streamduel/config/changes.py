@@ -20,11 +20,18 @@ from streamduel.errors import (
     shortened,
     shown,
 )
+from streamduel.policies.base.batched_policy import BatchedPolicy
 from streamduel.records import MAX_TIME
 
 FIXED: Final = ("join_window_ms", "max_per_client")
 """Settings that a restart needs to read the last stretch of the click log again: with another
 value, it would join and cap impressions differently."""
+
+MAX_PLAN_BYTES: Final = 16 * 1024 * 1024
+"""A snapshot entry must fit into one record; Kafka's connector writes none above 16 MiB."""
+
+PAIR_BYTES: Final = 120
+"""What an entry has for each pair of a batch, without names: 107 to 115 with duels of 8 digits."""
 
 
 class Difference(NamedTuple):
@@ -64,6 +71,13 @@ def problems(settings: ExperimentSettings, arms: Sequence[str]) -> Iterator[Prob
         try:
             settings.create_policy(arms)
             yield from settings.problems(arms)
+            if (found := batch_bytes(settings, arms)) > MAX_PLAN_BYTES:
+                yield Problem(
+                    "arms",
+                    f"must be fewer with policy {shown(name)}: its plan lists all pairs of arms, "
+                    f"and may take at most {MAX_PLAN_BYTES} bytes (found {len(arms)} arms, which "
+                    f"take about {found}).",
+                )
         except ParameterError as error:
             # The policy's prior comes from the key `prior` of the experiment.
             own = error.parameter == "prior" and settings.prior.is_given
@@ -71,6 +85,19 @@ def problems(settings: ExperimentSettings, arms: Sequence[str]) -> Iterator[Prob
         except PolicyError as error:
             yield Problem(None, str(error))
     yield from settings.guardrails.problems(arms)
+
+
+def batch_bytes(settings: ExperimentSettings, arms: Sequence[str]) -> int:
+    """About how many bytes the largest plan of a batched policy takes in a snapshot entry.
+
+    Each pair of arms is in the plan, in the assignment and among the assigned pairs. 0 for other
+    policies: `slate` bounds their plans.
+    """
+    if not issubclass(policies.get(settings.policy.name), BatchedPolicy):
+        return 0
+    names = sum(len(msgspec.json.encode(arm)) - 2 for arm in arms)  # without quotes
+    others = len(arms) - 1
+    return PAIR_BYTES * len(arms) * others // 2 + 3 * others * names
 
 
 def differences(

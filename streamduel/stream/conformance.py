@@ -20,6 +20,10 @@ IN_FORCE: Final = -1
 EVEN: Final = ("documents", "top ranks", "prominent ranks")
 """What must balance for each arm and for side a, in this order: see `Conformance.coins`."""
 
+MOST_REPLACED: Final = 10_000
+"""Pairs that are kept from assignments before the last one: 2 MB with names of 80 bytes. Above it
+the older half is dropped, which takes some milliseconds. 1,000 arms have 500,000 pairs."""
+
 MOST_PAIRS: Final = 1024
 """Pairs that are counted before their counts are added to those of sides and arms: 0.2 MB."""
 
@@ -94,17 +98,32 @@ class Conformance:
 
     def decided(self, before: Plan | None, plan: Plan, epoch: int, now: int) -> None:
         """A plan replaces another, with the assignment of this epoch."""
-        assigned = self._assigned
-        for pair in before.pairs if before else ():
+        assigned, old = self._assigned, before.pairs if before else ()
+        for pair in old:
             assigned[_unordered(pair.first, pair.second)] = epoch - 1, now
         for pair in plan.pairs:
             assigned[_unordered(pair.first, pair.second)] = IN_FORCE, now
-        if now - self._pruned_at > GRACE_MS:  # rarely: there may be as many as pairs of arms
-            self._pruned_at = now
-            past = now - GRACE_MS
-            for names, (until, at) in list(assigned.items()):
-                if until != IN_FORCE and at < past:
-                    del assigned[names]
+        most = len(plan.pairs) + len(old) + MOST_REPLACED
+        if now - self._pruned_at > GRACE_MS or len(assigned) > most:
+            self._prune(now, len(old))
+
+    def _prune(self, now: int, newest: int) -> None:
+        """Drop pairs that were replaced more than `GRACE_MS` ago, or before many others.
+
+        Args:
+            now: stream time.
+            newest: the number of pairs that have just been replaced, which are kept.
+        """
+        self._pruned_at = now
+        replaced = sorted(
+            (at, until, names) for names, (until, at) in self._assigned.items() if until != IN_FORCE
+        )
+        surplus = len(replaced) - newest - MOST_REPLACED
+        if surplus > 0:
+            surplus += MOST_REPLACED // 2
+        for number, (at, _, names) in enumerate(replaced):
+            if number < surplus or at < now - GRACE_MS:
+                del self._assigned[names]
 
     def rewind(self, now: int) -> None:
         """Stream time was set back: no pair was replaced later."""

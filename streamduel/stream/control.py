@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from streamduel.config.changes import MAX_PLAN_BYTES, batch_bytes
 from streamduel.records import Control, Rejected
 from streamduel.stream import settings_change
 
@@ -59,6 +60,12 @@ def _add_arm(experiment: Experiment, arm: str, like: str | None, offset: int) ->
         raise Rejected(
             "invalid_record",
             f"arm '{arm[:80]}' cannot be added: there are too many segments for one more arm.",
+        )
+    if batch_bytes(experiment.settings, [*roster.arms, arm]) > MAX_PLAN_BYTES:
+        raise Rejected(
+            "invalid_record",
+            f"arm '{arm[:80]}' cannot be added: the plan of a batched policy lists all pairs of"
+            f" arms, and would be too large.",
         )
     experiment.decisions.add_arm(arm, None if like is None else roster.index[like])
     settings_change.join(experiment, arm, offset)

@@ -52,7 +52,8 @@ def test_missing_topics_are_created(bed: Bed) -> None:
     # Brokers may have another default.
     assert config(bed, bed.dead_letters, "modified")["cleanup.policy"] == "delete"
     assert config(bed, bed.snapshots)["cleanup.policy"] == "compact"
-    assert int(config(bed, bed.snapshots)["max.message.bytes"]) > 2**20
+    for topic in (bed.assignments, bed.snapshots):
+        assert int(config(bed, topic)["max.message.bytes"]) > 2**20
 
 
 @pytest.mark.parametrize(

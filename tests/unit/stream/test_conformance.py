@@ -13,8 +13,9 @@ import pytest
 from streamduel.interleaving import probabilistic, team_draft
 from streamduel.interleaving.base import Team
 from streamduel.preference.evidence import unfairness
-from streamduel.stream.conformance import GRACE_MS
-from streamduel.stream.team_patterns import WHOLE, features_of
+from streamduel.stream.conformance import GRACE_MS, MOST_REPLACED, Conformance
+from streamduel.stream.plan import PairPlan, Plan
+from streamduel.stream.team_patterns import WHOLE, TeamPatterns, features_of
 from tests.unit.stream.folding import (
     ARMS,
     CONTROL,
@@ -202,6 +203,22 @@ def test_a_record_with_an_epoch_is_checked_against_that_assignment() -> None:
     assert serve(7, "bm25", "ltr-v1", 1) == 3, "its earlier time in the plan is forgotten"
     again = partition.restarted().task.experiments["search"].impressions.conformance
     assert again.state() == conformance.state()
+
+
+def test_no_more_than_the_newest_replaced_pairs_are_kept() -> None:
+    """Assignments of 4,000 pairs each, none of which comes back."""
+    conformance, size = Conformance(TeamPatterns(), None), 4_000
+    names = [f"{number:05}" for number in range(10 * size)]
+    plans = [
+        Plan("x", tuple(PairPlan("x", name, 1) for name in names[at : at + size]), "uniform")
+        for at in range(0, len(names), size)
+    ]
+    for epoch, (before, plan) in enumerate(zip([None, *plans[:-1]], plans, strict=True), 1):
+        conformance.decided(before, plan, epoch, START)
+        assert len(conformance.state()["assigned"]) <= MOST_REPLACED + 2 * size
+    for number, unassigned in ((0, 1), (-2 * size, 1), (-size - 1, 1), (-1, 1), (size, 2)):
+        conformance.shown(names[number], "x", ["a", "b"], None, START)
+        assert conformance.unassigned == unassigned
 
 
 def test_the_order_of_a_pair_does_not_matter() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -12,11 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from streamduel import policies
+from streamduel.config.changes import batch_bytes
 from streamduel.policies import Policy, create
+from streamduel.policies.base.batched_policy import BatchedPolicy
 from streamduel.records import Status
 from streamduel.stream.plan import PairPlan, Plan, alone, batch, frozen, slate
+from tests.unit.stream.folding import DUELS, Partition, config, text
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2", "dense"]
+BATCHED = [name for name in policies.names() if issubclass(policies.get(name), BatchedPolicy)]
 
 
 class Scripted(Policy):
@@ -138,3 +144,23 @@ def test_plans_differ_if_any_field_differs() -> None:
     assert all(other != plan for other in others)
     for one in [plan, *others]:
         assert msgspec.convert(msgspec.to_builtins(one), Plan) == one
+
+
+@pytest.mark.parametrize("length", [4, 80])
+@pytest.mark.parametrize("policy", BATCHED)
+def test_the_estimated_size_of_a_batched_plan_is_that_of_its_entry(
+    policy: str, length: int
+) -> None:
+    arms = [f"{number:0{length}}" for number in range(100)]
+    settings = config(
+        search={"arms": arms, "policy": {"name": policy, "horizon": 10**8}, "decide_every": 4950}
+    )
+    partition = Partition(settings)
+    duels = [
+        text(DUELS, id=f"{first}-{second}", a=first, b=second, wins_a=10**6, wins_b=10**6)
+        for first, second in combinations(arms, 2)
+    ]
+    partition.fold(*duels)
+    entry = max(map(len, partition.entries.values()))
+    estimate = batch_bytes(settings.experiments["search"], arms)
+    assert 0.98 * entry < estimate < 1.2 * entry
