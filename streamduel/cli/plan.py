@@ -212,8 +212,8 @@ def _sentences(made: Plan) -> list[str]:
     }[asked.others]
     rest = {
         "drop": "the others are no duels, for which the experiment's configuration needs no_click: "
-        f"drop: with its default, tie, it takes about {1 / asked.click_share:.2g} times the "
-        "impressions",
+        f"drop: with its default, tie, it takes at least {1 / asked.click_share:.2g} times the "
+        "impressions (--no-click tie)",
         "tie": "the others are ties (no_click: tie)",
     }[asked.no_click]
     told = f"{100 * asked.click_share:.10g} % of the lists get clicks that prefer a ranker; {rest}"

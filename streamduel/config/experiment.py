@@ -233,8 +233,8 @@ class ExperimentSettings(Section):
     smallest_difference: Annotated[float, Field(strict=True, ge=0, lt=0.5)] | None = Field(
         None,
         description="A difference that does not matter, such as 0.01: the experiment may end when"
-        " no other arm beats the champion with a probability above 1/2 plus this value. A larger"
-        " value ends it sooner. null: any difference matters.",
+        " no other arm wins more than 1/2 plus this value against the champion, a tie being half a"
+        " win. A larger value ends it sooner. null: any difference matters.",
     )
     seed: Integer = Field(
         0, ge=0, lt=2**64, description="Seed of the policy's random number generator."

@@ -104,14 +104,22 @@ class Judge:
         return None
 
 
-def exceeds(preferences: Floats, champion: int, margin: float) -> bool:
-    """Whether the probability that some arm beats the champion exceeds 1/2 by more than a margin.
+def exceeds(preferences: Floats, champion: int, margin: float, ties: float = 0.0) -> bool:
+    """Whether the win rate of some arm against the champion exceeds 1/2 by more than a margin.
+
+    Args:
+        preferences: (K, K), the probabilities of the duels that are not ties.
+        champion: an arm.
+        margin: `smallest_difference`.
+        ties: the share of duels that are ties, each half a win.
 
     >>> preferences = np.array([[0.5, 0.51], [0.49, 0.5]])
     >>> exceeds(preferences, 0, 0.01), exceeds(preferences, 1, 0.01), exceeds(preferences, 1, 0.005)
     (False, False, True)
+    >>> exceeds(preferences, 1, 0.005, ties=0.6)
+    False
     """
-    most = float(preferences[:, champion].max()) - 0.5
+    most = (1 - ties) * (float(preferences[:, champion].max()) - 0.5)
     return most - margin > 1e-12  # 0.51 - 0.5 is a little more than 0.01
 
 

@@ -70,7 +70,7 @@ def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
             continue
         run.advance(t)
         if judge and answer is None:
-            answer = _answer(judge, run, account, arms)
+            answer = _answer(judge, run, account, arms, settings.ties)
         if t in checkpoints:
             regret.append(account.regret(run.plays))
             right.append(arms[run.champion()] in account.truth.winners)
@@ -158,7 +158,9 @@ def _judge(settings: Settings, policy: Policy) -> Judge | None:
     return Judge(settings.until_sure, policy.seeks, policy.n_arms, margin)
 
 
-def _answer(judge: Judge, run: Run, account: _RegretAccount, arms: list[int]) -> Answer | None:
+def _answer(
+    judge: Judge, run: Run, account: _RegretAccount, arms: list[int], ties: float = 0.0
+) -> Answer | None:
     """The answer, if there is one now, judged by the present truth."""
     verdict = judge.verdict(run)
     if verdict is None:
@@ -167,7 +169,8 @@ def _answer(judge: Judge, run: Run, account: _RegretAccount, arms: list[int]) ->
     if verdict == "none":
         wrong = has_condorcet_winner
     elif verdict == "unbeaten":
-        wrong = exceeds(account.truth.preferences, arms[run.champion()], judge.margin)
+        champion = arms[run.champion()]
+        wrong = exceeds(account.truth.preferences, champion, judge.margin, ties)
     else:
         is_winner = arms[run.champion()] in account.truth.winners
         wrong = not is_winner or (judge.seeks == "condorcet" and not has_condorcet_winner)

@@ -316,7 +316,7 @@ def _ending(
         if verdict is not None:
             champion = arms[run.champion()]
             if verdict == "unbeaten":
-                wrong = exceeds(question.preferences, champion, judge.margin)
+                wrong = exceeds(question.preferences, champion, judge.margin, question.ties)
             else:
                 wrong = verdict == "none" or champion != 0
             return Ending(verdict, t, wrong, int(run.plays.trace()))

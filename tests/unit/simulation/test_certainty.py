@@ -183,15 +183,19 @@ def test_an_answer_is_judged_by_the_truth(
     assert answer == Answer(verdict, 7, 0.0, wrong)
 
 
-@pytest.mark.parametrize(("margin", "wrong"), [(0.2, False), (0.04, False), (0.01, True)])
+@pytest.mark.parametrize(
+    ("margin", "ties", "wrong"),
+    [(0.2, 0, False), (0.04, 0, False), (0.01, 0, True), (0.01, 0.7, True), (0.01, 0.8, False)],
+)
 def test_a_difference_that_does_not_matter_is_judged_by_the_truth(
-    margin: float, wrong: bool
+    margin: float, ties: float, wrong: bool
 ) -> None:
+    """The margin is one of win rates, with a tie as half a win."""
     truth = np.array([[0.5, 0.46, 0.8], [0.54, 0.5, 0.8], [0.2, 0.2, 0.5]])
     claimed = np.array([[0.0, 0.5, 0.8], [0.5, 0.0, 0.8], [0.2, 0.2, 0.0]])
     judge = Judge(level=0.95, seeks="condorcet", n_arms=3, margin=margin)
     account = _RegretAccount(settings(truth).truths[0], [0, 1, 2])
-    answer = _answer(judge, Standing(np.round(50_000 * claimed), 0), account, [0, 1, 2])
+    answer = _answer(judge, Standing(np.round(50_000 * claimed), 0), account, [0, 1, 2], ties)
     assert answer == Answer("unbeaten", 7, 0.0, wrong)
 
 

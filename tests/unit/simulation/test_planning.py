@@ -244,6 +244,16 @@ def test_a_difference_that_does_not_matter_ends_every_experiment() -> None:
         assert (duration.never, duration.wrong) == (0, 0)
 
 
+def test_a_difference_that_does_not_matter_is_one_of_win_rates() -> None:
+    """0.06 of the decided lists are 0.015 of all, with ties as half a win."""
+    question = Question(
+        arms=2, difference=0.06, impressions_per_day=1.0, click_share=0.25, no_click="tie", runs=30,
+        horizon=20_000,
+    )  # fmt: skip
+    found = make_plan(question, "top_two", {"smallest_difference": 0.05}).durations[0]
+    assert (found.never, found.wrong) == (0, 0)
+
+
 def test_a_plan_of_many_duels_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[bool] = []
     start = measurement.start_run
