@@ -59,7 +59,8 @@ class FileSource:
 
     Args:
         path: the file, or `-`.
-        to_end: read up to the present end only; a last line without a newline is then complete.
+        to_end: read up to the end at the time of `seek` only; a last line without a newline is then
+            complete.
         serves: `lags` returns quickly, and does not know the end of a large file at first.
 
     Raises:
@@ -74,7 +75,8 @@ class FileSource:
         self._path = path
         self._grows = path != STANDARD_INPUT and path.suffix != ".gz"
         self._file = self._open()
-        self._end = path.stat().st_size if self._grows and to_end else None
+        self._to_end = self._grows and to_end
+        self._end: int | None = None  # bytes of the file at the time of `seek`
         self._counted_lines = self._counted_bytes = 0
         self._counted_chunks = COUNTED_CHUNKS if serves else sys.maxsize
         self._announced = self._positioned = False
@@ -251,6 +253,7 @@ class FileSource:
         """Deliver from this line on; the file is read from its beginning to count lines."""
         wanted = offset or 0
         self._rewind()
+        self._end = os.fstat(self._file.fileno()).st_size if self._to_end else None
         open_line = False
         while self._lines < wanted:
             chunk = self._chunk()

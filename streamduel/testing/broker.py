@@ -164,7 +164,8 @@ class MemorySource:
         return Poll()
 
     def seek(self, partition: int, offset: int | None) -> int:  # noqa: ARG002
-        """Deliver from this offset on."""
+        """Deliver from this offset on, up to the present end."""
+        self._records, self._faults = self._broker.records(), self._broker.faults()
         self._position = offset or 0
         return self._position
 

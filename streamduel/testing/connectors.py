@@ -135,6 +135,15 @@ def check_seek_to_an_offset(fixture: ConnectorFixture) -> None:
         assert (first.offset, first.value) == (40, b"40")
 
 
+def check_a_seek_finds_the_present_end(fixture: ConnectorFixture) -> None:
+    """Not that of the opening: a snapshot that is loaded in between may continue behind it."""
+    with closing(fixture.log()) as log:
+        gain(log)
+        fixture.append([b"one", b"two"])
+        assert log.seek(0, 1) == 1
+        assert read(log, 1)[0].value == b"two"
+
+
 def check_caught_up_after_the_last_record(fixture: ConnectorFixture) -> None:
     """Not before all records were delivered; later records change nothing."""
     fixture.append([b"one", b"two", b"three"])

@@ -137,12 +137,12 @@ def test_a_restart_after_a_line_without_its_newline_takes_it_for_read(path: Path
     assert list(values(path, 2)) == [b"3"]
 
 
-def test_what_is_written_after_the_opening_is_beyond_the_end(path: Path) -> None:
+def test_what_is_written_after_the_seek_is_beyond_the_end(path: Path) -> None:
     path.write_bytes(b"1\n")
     with closing(FileSource(path, to_end=True)) as source:
-        path.write_bytes(b"1\n2\n")
         source.poll(0)
         source.seek(0, None)
+        path.write_bytes(b"1\n2\n")
         assert [each.value for each in source.poll(0).records[0]] == [b"1"]
         assert not source.poll(0).records
         assert source.caught_up(0)

@@ -9,11 +9,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from streamduel.config import LoadedConfig, load
+from streamduel.connector import Archive, Source
+from streamduel.service import serve
 from tests.command_line import run_command
 from tests.logs import ARMS, values
 from tests.unit.config.configurations import GOOD, changed, written
 
 LOG = [value for _, value in values(21, 2000, poison=0.005)]
+HALF = 1000
 SECONDS = 180
 """Limit of each command, with a large margin for a busy machine."""
 
@@ -35,6 +39,29 @@ def run(config: Path, *options: str) -> Result:
     """`streamduel run`, in a process of its own."""
     done = run_command("run", config, *options, seconds=SECONDS)
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+class Running(LoadedConfig):
+    """The configuration of a service that folds and commits on before a command opens anything."""
+
+    def open_log(self, **changed: str | None) -> Source:
+        self._commit()
+        return super().open_log(**changed)
+
+    def open_archive(self) -> Archive:
+        self._commit()
+        return super().open_archive()
+
+    def _commit(self) -> None:
+        log = self.path.parent / "clicks.jsonl"
+        folded = log.read_bytes().count(b"\n")
+        with log.open("ab") as file:
+            file.writelines(value + b"\n" for value in LOG[folded : folded + 100])
+        serve(self, lambda: False, until_end=True)
+
+
+def running(config: Path) -> Running:
+    return Running.model_construct(**dict(load(config)))
 
 
 def into_closed_pipe(*arguments: object) -> None:

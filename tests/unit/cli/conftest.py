@@ -11,6 +11,7 @@ import pytest
 from streamduel.cli import app as cli
 from streamduel.simulation.matrices import ARXIV
 from tests.unit.cli.commands import (
+    HALF,
     LOG,
     Result,
     Streamduel,
@@ -32,6 +33,15 @@ def streamduel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
         return Result(ended.value.code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Path:
+    """The folder of a service that has folded the first half of its click log."""
+    config = configure(tmp_path)
+    (tmp_path / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in LOG[:HALF]))
+    assert run(config, "--until-end").status == 0
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

@@ -20,19 +20,18 @@ from streamduel.errors import ConfigurationError
 from streamduel.records import MAX_TIME
 from streamduel.testing import encode
 from streamduel_files.outlet import FileOutlet
-from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
+from tests.unit.cli.commands import (
+    HALF,
+    LOG,
+    Result,
+    Streamduel,
+    configure,
+    inspected,
+    lines,
+    run,
+    running,
+)
 from tests.unit.stream.folding import DUEL
-
-HALF = 1000
-
-
-@pytest.fixture
-def half(tmp_path: Path) -> Path:
-    """The folder of a service that has folded the first half of its click log."""
-    configure(tmp_path)
-    write(tmp_path, LOG[:HALF])
-    assert run(tmp_path / "search.yaml", "--until-end").status == 0
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -229,6 +228,25 @@ def test_a_longer_file_is_the_same_log(streamduel: Streamduel, half: Path) -> No
     write(half, LOG)
     assert run(half / "search.yaml", "--until-end").status == 0
     assert partition(half)["log_id"].startswith("first line ")
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (["new-log"], "were made from the present 'clicks.jsonl'; there is no new log."),
+        (["time", "--partition", "0"], f"before offset {HALF + 200}, when the next record"),
+    ],
+)
+def test_a_dry_run_beside_a_service_that_commits_meanwhile(
+    streamduel: Streamduel,
+    half: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    action: list[str],
+    said: str,
+) -> None:
+    monkeypatch.setattr("streamduel.cli.repair.load_config", running)
+    result = repair(streamduel, half, *action, "--dry-run")
+    assert said in result.out + result.err
 
 
 def test_a_running_service_is_not_repaired(streamduel: Streamduel, half: Path) -> None:
