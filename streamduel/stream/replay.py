@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -61,6 +61,7 @@ class _Audit:
         begin: the offset at which the state began in this click log.
         end: the offset of the snapshot.
         states: the hashes of the experiments' states in the snapshot.
+        newest: the epochs of their last assignments there.
         epochs: the epochs with which experiments began in this click log.
         changes: the offsets at which experiments start, leave and join again, in ascending order.
         found: the hashes of the experiments' states, of each when it leaves.
@@ -71,6 +72,7 @@ class _Audit:
     begin: int
     end: int
     states: dict[str, str]
+    newest: dict[str, int]
     epochs: dict[str, int]
     changes: list[tuple[int, str]]
     found: dict[str, str] = field(default_factory=dict)
@@ -129,12 +131,13 @@ def replay(
             read in another format.
     """
     verdict = Verdict()
+    # The snapshots first: a service that runs commits in between. The click log ends at `seek`.
+    audits = _open(config, log, archive, verdict)
     published, twice = _published(archive)
     if twice is not None:
         verdict.difference = f"epoch {twice[1]} of '{twice[0]}' was published twice."
         return verdict
-    audits = _open(config, log, archive, verdict)
-    reproduced: set[tuple[str, int]] = set()
+    reproduced = _published_since(archive, audits, published)
     total = sum(audit.end - audit.begin for audit in audits.values())
     unfinished = set(audits)
     while unfinished:
@@ -182,6 +185,25 @@ def _published(
     return published, None
 
 
+def _published_since(
+    archive: Archive, audits: Mapping[int, _Audit], published: Iterable[tuple[str, int]]
+) -> set[tuple[str, int]]:
+    """The assignments that a service that runs has published since its snapshots were loaded.
+
+    Its present snapshots know them; what they do not know, another program has published.
+    """
+    former = {name: epoch for audit in audits.values() for name, epoch in audit.newest.items()}
+    later = {key for key in published if key[1] > former.get(key[0], key[1])}
+    present = [found for _, found in snapshot_reading.newest(archive)] if later else []
+    newest = {name: _epoch(it) for found in present for name, it in found.experiments.items()}
+    return {key for key in later if key[1] <= newest.get(key[0], 0)}
+
+
+def _epoch(saved: snapshot.ExperimentEntry) -> int:
+    """The epoch of an experiment's last assignment; 0 before the first."""
+    return int((saved.state.get("assignment") or {}).get("epoch", 0))
+
+
 def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> dict[int, _Audit]:
     shape = ClickLog.of(log)
     audits = {}
@@ -198,11 +220,12 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
         again = {name: it for name, it in experiments.items() if _folded_again(name, task)}
         verdict.unchecked += sorted(experiments.keys() - again.keys())
         states = {name: saved_state.state_hash(saved.state) for name, saved in again.items()}
+        newest = {name: _epoch(saved) for name, saved in again.items()}
         starts = [(it.started_at, name) for name, it in again.items() if name not in epochs]
         gaps = [(at, name) for name, it in again.items() for at in _gaps(it, task.next_offset)]
         changes = sorted([*starts, *gaps], key=itemgetter(0))
         audits[partition] = _Audit(
-            task, task.next_offset, found.next_offset, states, epochs, changes
+            task, task.next_offset, found.next_offset, states, newest, epochs, changes
         )
     if not audits:
         raise SnapshotError("there is no snapshot yet, so a replay has nothing to compare with.")

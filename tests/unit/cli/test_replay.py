@@ -13,12 +13,14 @@ import pytest
 from streamduel.checksum import seal
 from streamduel_files.outlet import PartitionSnapshot, SnapshotFile, read_snapshot
 from tests.unit.cli.commands import (
+    HALF,
     LOG,
     Result,
     Streamduel,
     configure,
     lines,
     run,
+    running,
 )
 from tests.unit.stream.sealing import Change, changed
 
@@ -40,6 +42,15 @@ def test_replay_changes_nothing(streamduel: Streamduel, folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     replay(streamduel, folder)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_replay_beside_a_service_that_commits_meanwhile(
+    streamduel: Streamduel, half: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamduel.cli.replay.load_config", running)
+    result = replay(streamduel, half)
+    assert result.status == 0, result
+    assert result.out.startswith(f"{HALF + 200:,} records folded again")
 
 
 def rewrite(folder: Path, published: list[bytes]) -> None:

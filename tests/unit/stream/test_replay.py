@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 import pytest
 from msgspec import structs
 
-from streamduel.connector import Message
+from streamduel.connector import Message, Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.records import Assignment
 from streamduel.stream.replay import Verdict, replay
-from streamduel.testing import Broker, MemoryOutlet
-from tests.unit.stream.test_runner import CONFIG, Deleted, undisturbed
+from streamduel.testing import Broker, MemoryOutlet, run
+from tests.unit.stream.test_runner import CONFIG, LOG, Deleted, undisturbed
 
 
 class Compacted(MemoryOutlet):
@@ -64,6 +66,65 @@ def test_deleted_records_are_no_difference(late: bool) -> None:
     broker = undisturbed()
     with pytest.raises(SnapshotError, match=r"'clicks' no longer has the records 0 to 7 of part"):
         replay(CONFIG, Deleted(broker, 8, late=late), Compacted(broker))
+
+
+class Running(MemoryOutlet):
+    """An archive beside a service that folds and commits on before each answer."""
+
+    def __init__(self, broker: Broker, *, compacted: bool, lost: int = 0) -> None:
+        super().__init__(broker)
+        self.compacted = compacted
+        self._lost = lost
+
+    def _commit(self) -> None:
+        self._broker.log = LOG[: len(self._broker.log) + 100]
+        before = len(self._broker.assignments)
+        run(CONFIG, self._broker)
+        assert len(self._broker.assignments) > before
+
+    def load(self, partition: int) -> Snapshot | None:
+        self._commit()
+        return super().load(partition)
+
+    def published(self) -> Iterator[Message]:
+        """All but the lost one, counted from the newest of the snapshot before."""
+        newest = len(self._broker.assignments)
+        self._commit()
+        for epoch, message in enumerate(super().published(), 1):
+            if not self._lost or epoch != newest + 1 - self._lost:
+                yield message
+
+
+def half() -> Broker:
+    broker = Broker(LOG[:200])
+    run(CONFIG, broker)
+    return broker
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_what_a_service_commits_meanwhile_is_no_difference(compacted: bool) -> None:
+    broker = half()
+    verdict = replay(CONFIG, broker.source(), Running(broker, compacted=compacted))
+    assert verdict.difference is None
+    assert verdict.records == 300, "those of the first snapshot that was loaded"
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_an_assignment_that_is_lost_beside_a_service_is_a_difference(lost: int) -> None:
+    broker = half()
+    archive = Running(broker, compacted=False, lost=lost)
+    assert "published: nothing" in (replay(CONFIG, broker.source(), archive).difference or "")
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_an_assignment_that_no_snapshot_knows_is_a_difference(running: bool) -> None:
+    broker = half()
+    invented = dated(broker.assignments[-1], epoch=9999)
+    broker.assignments.append(invented)
+    archive = Running(broker, compacted=True) if running else Compacted(broker)
+    found = replay(CONFIG, broker.source(), archive).difference or ""
+    assert found.startswith("epoch 9999 of 'search' differs:")
+    assert found.endswith("replayed: nothing")
 
 
 def dated(assignment: Message, **changes: int) -> Message:
