@@ -53,6 +53,8 @@ def _findings(loaded: LoadedConfig, now: float, opened: ExitStack) -> Iterator[F
     yield from diagnosis.findings
     if not diagnosis.reachable:
         return
+    # Before the end of the click log: a service that runs may commit in between.
+    newest, problem = _load(loaded)
     saved: dict[int, snapshot_reading.Saved] = {}
     missing = False
     try:
@@ -62,7 +64,7 @@ def _findings(loaded: LoadedConfig, now: float, opened: ExitStack) -> Iterator[F
         if not missing:
             yield Finding("records", "failed", str(error))
         sample = Sample()
-    unread = yield from _snapshots(loaded, sample, saved)
+    unread = yield from _snapshots(loaded, sample, newest, problem, saved)
     if missing and saved:
         yield Finding("click log", "failed", DELETED)
     if not unread:
@@ -90,45 +92,66 @@ def _is_created_by_run(error: StreamduelError) -> bool:
     return isinstance(error, MissingError) and error.created_by_run
 
 
+def _load(
+    loaded: LoadedConfig,
+) -> tuple[list[snapshot_reading.Saved], StreamduelError | None]:
+    """The newest snapshots up to the first that cannot be read, and why it cannot."""
+    newest: list[snapshot_reading.Saved] = []
+    try:
+        with closing(loaded.open_archive()) as archive:
+            newest.extend(each for _, each in snapshot_reading.newest(archive))
+    except StreamduelError as error:
+        return newest, error
+    return newest, None
+
+
 def _snapshots(
-    loaded: LoadedConfig, sample: Sample, saved: dict[int, snapshot_reading.Saved]
+    loaded: LoadedConfig,
+    sample: Sample,
+    newest: Iterable[snapshot_reading.Saved],
+    problem: StreamduelError | None,
+    saved: dict[int, snapshot_reading.Saved],
 ) -> Generator[Finding, None, bool]:
     """Whether the newest snapshots can be restored, and how far they are behind.
 
-    Returns whether they could not be read, and not because there are none yet.
+    Adds those that can to `saved`. Returns whether they could not be read, and not because there
+    are none yet.
     """
     try:
-        with closing(loaded.open_archive()) as archive:
-            for _, each in snapshot_reading.newest(archive):
-                entry, experiments, place = each
-                partition = entry.partition
-                if sample.log is not None:
-                    sample.repartitioned = (
-                        entry.topic == sample.log.topic
-                        and entry.partitions != sample.log.partitions
-                    )
-                    continuity.check_log(entry, sample.log, partition)
-                    end = sample.next.get(partition, entry.next)
-                    if partition in sample.complete and end < entry.next:
-                        raise SnapshotError(
-                            continuity.cut_off(sample.log, partition, end, entry.next)
-                        )
-                continuity.check_format(entry, loaded.config.log_format)
-                control_order.check_topic(entry.control, loaded.config.control_topic)
-                for name, experiment in experiments.items():
-                    with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
-                        saved_state.check(name, experiment.state)
-                        continuity.in_force(experiment)
-                saved[partition] = each
+        for each in newest:
+            _check(loaded, sample, each)
+            saved[each.partition.partition] = each
     except StreamduelError as error:
-        yield _unread(error)
-        return not _is_created_by_run(error)
+        problem = error
+    if problem is not None:
+        yield _unread(problem)
+        return not _is_created_by_run(problem)
     if not saved:
         yield Finding("snapshots", "fine", NO_SNAPSHOTS)
         return False
     yield from _behind(sample, saved)
     yield from _differences(loaded, saved)
     return False
+
+
+def _check(loaded: LoadedConfig, sample: Sample, saved: snapshot_reading.Saved) -> None:
+    """Refuse a snapshot that `streamduel run` would not continue in this click log."""
+    entry, experiments, place = saved
+    partition = entry.partition
+    if sample.log is not None:
+        sample.repartitioned = (
+            entry.topic == sample.log.topic and entry.partitions != sample.log.partitions
+        )
+        continuity.check_log(entry, sample.log, partition)
+        end = sample.next.get(partition, entry.next)
+        if partition in sample.complete and end < entry.next:
+            raise SnapshotError(continuity.cut_off(sample.log, partition, end, entry.next))
+    continuity.check_format(entry, loaded.config.log_format)
+    control_order.check_topic(entry.control, loaded.config.control_topic)
+    for name, experiment in experiments.items():
+        with snapshot_reading.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+            saved_state.check(name, experiment.state)
+            continuity.in_force(experiment)
 
 
 def _committed(

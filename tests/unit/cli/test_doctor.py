@@ -18,7 +18,7 @@ from streamduel.errors import MissingError
 from streamduel.testing import duel, encode
 from streamduel_files.source import FileSource
 from tests.logs import ARMS
-from tests.unit.cli.commands import LOG, Streamduel, configure, run
+from tests.unit.cli.commands import LOG, Streamduel, configure, run, running
 
 BEFORE = int(1000 * time.time())
 
@@ -49,6 +49,13 @@ def test_a_service_that_works(streamduel: Streamduel, tmp_path: Path) -> None:
     text = streamduel("doctor", config)
     assert len(text.out.splitlines()) == len(found)
     assert text.out.startswith("fine    source.path: ")
+
+
+def test_a_service_that_commits_meanwhile(half: Path) -> None:
+    found = {it.name: it for it in doctor.examine(running(half / "search.yaml"))}
+    assert "failed" not in {it.verdict for it in found.values()}
+    behind = "those of 1 partition are intact; 100 records of the click log are not in them."
+    assert found["snapshots"].sentence == behind
 
 
 def test_duplicates_are_counted(streamduel: Streamduel, tmp_path: Path) -> None:
