@@ -55,13 +55,21 @@ def _addressed(server: str) -> str:
 
 def _existing(path: Path, info: ValidationInfo) -> Path:
     path = _directory(info) / path
-    shown_path = escaped(str(path))
+    return _require_file(path, escaped(str(path)))
+
+
+def _existing_unshown(path: Path, info: ValidationInfo) -> Path:
+    hint = "; give the name of a file, not its content"
+    return _require_file(_directory(info) / path, "of this name", hint)
+
+
+def _require_file(path: Path, name: str, hint: str = "") -> Path:
     try:
-        if not path.is_file():
-            raise ValueError(f"there is no file {shown_path}")
+        if path.is_file():
+            return path
     except OSError as error:
-        raise ValueError(f"the file {shown_path} cannot be read: {error.strerror}") from None
-    return path
+        raise ValueError(f"the file {name} cannot be read: {error.strerror}{hint}") from None
+    raise ValueError(f"there is no file {name}{hint}")
 
 
 def _password(key: str, file: Path) -> SecretStr:
@@ -107,6 +115,11 @@ LIBRDKAFKA: Final = {
 
 File = Annotated[Path, AfterValidator(_existing)]
 
+SecretFile = Annotated[
+    Path, AfterValidator(_existing_unshown), Field(json_schema_extra={"writeOnly": True})
+]
+"""Of a password or a key: errors do not repeat the name, which may be the secret by mistake."""
+
 
 class Security(BaseModel):
     """Encryption and authentication; every field but the `_file` ones is kafka-python's own."""
@@ -123,8 +136,10 @@ class Security(BaseModel):
     ssl_cafile: File | None = Field(
         default=None, description="Trusted certificate authorities, PEM; null: the system's."
     )
-    ssl_certfile: File | None = Field(default=None, description="The client's certificate, PEM.")
-    ssl_keyfile: File | None = Field(
+    ssl_certfile: SecretFile | None = Field(  # may also contain the key
+        default=None, description="The client's certificate, PEM."
+    )
+    ssl_keyfile: SecretFile | None = Field(
         default=None, description="The key of the client's certificate, PEM."
     )
     ssl_crlfile: File | None = Field(default=None, description="A certificate revocation list.")
@@ -134,7 +149,7 @@ class Security(BaseModel):
     ssl_password: Password | None = Field(
         default=None, description="Password of the key; better set in the environment or in a file."
     )
-    ssl_password_file: File | None = Field(
+    ssl_password_file: SecretFile | None = Field(
         default=None, description="A file that contains only the password of the key."
     )
     sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
@@ -147,7 +162,7 @@ class Security(BaseModel):
         default=None,
         description="Password for PLAIN and SCRAM; better set in the environment or in a file.",
     )
-    sasl_plain_password_file: File | None = Field(
+    sasl_plain_password_file: SecretFile | None = Field(
         default=None, description="A file that contains only the password."
     )
     sasl_kerberos_name: str | None = Field(

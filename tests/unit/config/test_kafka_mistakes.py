@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamduel.config import load
-from tests.unit.config.configurations import KAFKA, changed, written
+from tests.unit.config.configurations import GONE, KAFKA, changed, written
 from tests.unit.config.mistakes import KAFKA_MISTAKES
 from tests.unit.config.sentences import case, told
 
@@ -92,3 +92,25 @@ def test_a_server_may_be_written_in_every_way_that_clients_know(
     path.write_text(written(changed({"source.bootstrap_servers": f"one:1, {server}"}, KAFKA)))
     source: Any = load(path, {}).source
     assert source.bootstrap_servers == ["one:1", server]
+
+
+@pytest.mark.parametrize(
+    ("secret", "sentence"),
+    [
+        ("hunter2", ": there is no file of this name; give the name of a file, not its content."),
+        (f"-----BEGIN PRIVATE KEY-----\n{'hunter2' * 99}\n",
+         ": the file of this name cannot be read: File name too long; give the name of a file, not "
+         "its content."),
+        (20260102, " must be a path, or null (found a secret)"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "key", ["sasl_plain_password_file", "ssl_password_file", "ssl_keyfile", "ssl_certfile"]
+)
+def test_a_secret_instead_of_the_name_of_its_file_is_not_shown(
+    key: str, secret: str | int, sentence: str, tmp_path: Path
+) -> None:
+    changes = {f"source.{key}": secret, "source.sasl_plain_password": GONE}
+    [found] = told(tmp_path / "kafka.yaml", written(changed(changes, KAFKA)))
+    assert found.startswith(f"source.{key}{sentence}")
+    assert str(secret) not in found
