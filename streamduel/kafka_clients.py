@@ -1,4 +1,4 @@
-"""Clients of kafka-python, opened and closed; for the service and the client.
+"""Clients of kafka-python, opened and closed; for the service, the client and the Spark job.
 
 A subclass and uses of private parts of kafka-python, written for 3.0.12. Each docstring names the
 defect of it that makes the code necessary; when a release fixes one, delete the code.

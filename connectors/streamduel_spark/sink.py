@@ -13,6 +13,7 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from streamduel.errors import ConnectorError, listed
+from streamduel.kafka_clients import close_producer
 from streamduel.kafka_rights import Rights, missing
 from streamduel.records import Duels
 from streamduel_spark.parts import Counted, Forwarded, Group, Output, Tally
@@ -221,12 +222,13 @@ class Sink:
             for future in sent:
                 future.get(ANSWER_MS / 1000)
             self._producer.commit_transaction()
-        except (KafkaError, OSError) as error:
+        except (KafkaError, OSError, ValueError) as error:
+            # ValueError: a topic has disappeared from the metadata.
             raise ConnectorError(f"Kafka did not take batch {number}: {error}") from error
         self._last = Written(checkpoint, number)
         return True
 
     def close(self) -> None:
-        """Close the producer."""
+        """Close the producer, also with records that Kafka did not take."""
         if self._producer is not None:
-            self._producer.close(timeout=5)
+            close_producer(self._producer)
