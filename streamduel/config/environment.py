@@ -9,8 +9,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from streamduel.config.document import Document, Location, parse_value
+from streamduel.config.messages import dotted
 from streamduel.config.model import SECTIONS, Config, settings_model
-from streamduel.config.shape import Schema, Shape, is_text
+from streamduel.config.shape import Schema, Shape, is_path, is_text
 from streamduel.connector import connector_names, load_connector
 from streamduel.errors import ConfigurationError, nearest
 from streamduel.formats import FORMATS
@@ -25,7 +26,7 @@ def override(document: Document, environment: Mapping[str, str]) -> None:
     """Apply variables such as `STREAMDUEL_SOURCE__TOPIC=clicks` to a document.
 
     Raises:
-        ConfigurationError: a variable names an unknown section.
+        ConfigurationError: a variable names an unknown section, or is not UTF-8.
     """
     for variable in sorted(environment, key=_order):
         if not variable.startswith(PREFIX):
@@ -68,9 +69,23 @@ def _set(document: Document, parents: list[str], last: str, variable: str, text:
         mapping = mapping[key]
     key = _key(mapping, last, schema)
     location = (*location, key)
+    schema = _schema(values, location)
+    if not (is_path(schema) or _is_utf_8(text)):  # names of directories may have any bytes
+        raise ConfigurationError(
+            f"{dotted(location)} must be UTF-8 text (environment variable {variable})."
+        )
     # A password of digits stays text.
-    mapping[key] = text if is_text(_schema(values, location)) else parse_value(text)
+    mapping[key] = text if is_text(schema) else parse_value(text)
     document.variables[location] = variable
+
+
+def _is_utf_8(text: str) -> bool:
+    """Whether a variable has no bytes that Python keeps as halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _key(mapping: dict[str, Any], name: str, schema: Schema) -> str:

@@ -71,6 +71,11 @@ def is_text(schema: Schema | None) -> bool:
     return bool(schema and schema.get("type") == "string")
 
 
+def is_path(schema: Schema | None) -> bool:
+    """Whether a value is the path of a file or a directory."""
+    return bool(schema and schema.get("format") == "path")
+
+
 def allowed(schema: Schema) -> str:
     """The values that a schema allows, to complete "must be ...".
 
@@ -104,7 +109,7 @@ _SIZES: Final = {"array": "Items", "object": "Properties"}
 
 
 def _strings(schema: Schema) -> str:
-    kind = "a path" if schema.get("format") == "path" else "a string"
+    kind = "a path" if is_path(schema) else "a string"
     pattern = f" that matches {schema['pattern']}" if "pattern" in schema else ""
     return kind + _size(schema, "Length", "character", "characters") + pattern
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from streamduel.config import LoadedConfig, load
+from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GOOD, KAFKA, changed, written
 
 
@@ -154,6 +156,21 @@ def test_a_password_from_the_environment_is_taken_literally(tmp_path: Path, pass
     loaded = kafka(tmp_path, {"STREAMDUEL_SOURCE__SASL_PLAIN_PASSWORD": password})
     for section in (loaded.source, loaded.sink, loaded.snapshots):
         assert fields(section).sasl_plain_password.get_secret_value() == password
+
+
+LATIN = os.fsdecode(b"caf\xe9")
+"""A value that is not UTF-8, as Python has it in `os.environ`."""
+
+
+@pytest.mark.parametrize(
+    "key", ["source.sasl_plain_password", "source.sasl_plain_username", "source.group",
+            "experiments.search.owner", "experiments.search.arms", "commit"],
+)  # fmt: skip
+def test_a_variable_that_is_not_utf_8_is_refused_and_not_shown(key: str, tmp_path: Path) -> None:
+    variable = f"STREAMDUEL_{key.replace('.', '__').upper()}"
+    with pytest.raises(ConfigurationError) as refused:
+        kafka(tmp_path, {variable: LATIN})
+    assert str(refused.value) == f"{key} must be UTF-8 text (environment variable {variable})."
 
 
 def test_a_section_can_come_from_the_environment_alone(tmp_path: Path) -> None:
