@@ -59,6 +59,16 @@ def _beside_configuration(path: Path, info: ValidationInfo) -> Path:
 BesidePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_beside_configuration)]
 """A path that, when relative, is relative to the configuration file."""
 
+
+def _in_utf_8(path: Path) -> Path:
+    """A click log, whose name snapshots contain."""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"must have a file name in UTF-8 (found {path.name!r})") from None
+    return path
+
+
 Folder = Annotated[BesidePath, AfterValidator(_folder)]
 
 
@@ -80,7 +90,7 @@ class FilesSettings(BaseModel):
 class FileSourceSettings(FilesSettings):
     """A click log as JSON Lines."""
 
-    path: BesidePath = Field(
+    path: Annotated[BesidePath, AfterValidator(_in_utf_8)] = Field(
         description="The file: plain, gzipped (.gz), or '-' for standard input.",
         examples=["clicks.jsonl"],
     )

@@ -173,6 +173,18 @@ def test_a_variable_that_is_not_utf_8_is_refused_and_not_shown(key: str, tmp_pat
     assert str(refused.value) == f"{key} must be UTF-8 text (environment variable {variable})."
 
 
+def test_only_the_name_of_a_click_log_must_be_utf_8(config: Path) -> None:
+    """Snapshots contain it; directories may have any name."""
+    folders = {"STREAMDUEL_SINK__PATH": LATIN, "STREAMDUEL_SOURCE__PATH": f"{LATIN}/clicks.jsonl"}
+    assert fields(load(config, folders).sink).path == config.parent / LATIN
+    with pytest.raises(ConfigurationError) as refused:
+        load(config, {"STREAMDUEL_SOURCE__PATH": f"clicks/{LATIN}"})
+    assert str(refused.value) == (
+        r"source.path must have a file name in UTF-8 (found 'caf\udce9'; environment variable "
+        "STREAMDUEL_SOURCE__PATH)."
+    )
+
+
 def test_a_section_can_come_from_the_environment_alone(tmp_path: Path) -> None:
     environment = {
         "STREAMDUEL_SOURCE__TOPIC": "123",
