@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from streamduel.config import LoadedConfig, load
-from streamduel.errors import StreamduelError
+from streamduel.errors import StreamduelError, escaped
 from streamduel.logging import hide, redact
 
 ConfigPath = Annotated[
@@ -38,6 +38,11 @@ def print_json(answer: object) -> None:
     sys.stdout.flush()
 
 
+def sentences(error: StreamduelError) -> list[str]:
+    """The sentences of an error, escaped as on standard error: JSON has no bytes beside UTF-8."""
+    return [escaped(line) for line in redact(str(error)).splitlines()]
+
+
 @contextmanager
 def errors_as_json(wanted: bool) -> Iterator[None]:
     """Also print an error as JSON, if it is wanted: a program that reads the answer finds it."""
@@ -45,5 +50,5 @@ def errors_as_json(wanted: bool) -> Iterator[None]:
         yield
     except StreamduelError as error:
         if wanted:
-            print_json({"errors": redact(str(error)).splitlines()})
+            print_json({"errors": sentences(error)})
         raise

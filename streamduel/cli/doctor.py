@@ -6,7 +6,7 @@ import typer
 from rich.text import Text
 
 from streamduel.cli.app import FAILURE, GRADE_COLOURS, MAX_LINE, out
-from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json
+from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json, sentences
 from streamduel.diagnosis import Finding
 from streamduel.doctor import examine
 from streamduel.errors import StreamduelError, readable
@@ -28,7 +28,7 @@ def doctor(config: ConfigPath, as_json: AsJson = False) -> None:
         loaded = load_config(config)
     except StreamduelError as error:
         if as_json:
-            mistakes = [Finding("configuration", "failed", it) for it in str(error).splitlines()]
+            mistakes = [Finding("configuration", "failed", it) for it in sentences(error)]
             print_json({"works": False, "checks": [it._asdict() for it in mistakes]})
         raise
     findings: list[Finding] = []

@@ -8,7 +8,14 @@ import msgspec
 import typer
 
 from streamduel.cli.app import out, say
-from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
+from streamduel.cli.arguments import (
+    AsJson,
+    ConfigPath,
+    Quiet,
+    load_config,
+    print_json,
+    sentences,
+)
 from streamduel.config import LoadedConfig
 from streamduel.errors import StreamduelError, counted
 
@@ -56,14 +63,14 @@ def validate(
         loaded = load_config(config)
     except StreamduelError as error:
         if as_json:
-            print_json(Validity(valid=False, errors=str(error).splitlines()))
+            print_json(Validity(valid=False, errors=sentences(error)))
         raise
     count = len(loaded.config.experiments)
     try:
         changes, not_started = _read_changes(loaded) if against_state else ([], None)
     except StreamduelError as error:
         if as_json:
-            print_json(Validity(True, [], count, snapshots=str(error)))
+            print_json(Validity(True, [], count, snapshots="\n".join(sentences(error))))
         raise
     if as_json:
         differences = {it.experiment: [str(each) for each in it.differences] for it in changes}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,14 @@ def test_validate_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> Non
     found = json.loads(wrong.out)
     assert (wrong.status, found["valid"], len(found["errors"])) == (2, False, 1)
     assert wrong.err == f"streamduel: {found['errors'][0]}\n"
+
+
+@pytest.mark.parametrize("command", ["validate", "inspect", "replay", "doctor"])
+def test_an_error_as_json_escapes_what_is_not_utf_8(streamduel: Streamduel, command: str) -> None:
+    missing = streamduel(command, os.fsdecode(b"caf\xe9.yaml"), "--json")
+    answer = json.loads(missing.out)
+    (sentence,) = answer.get("errors") or [answer["checks"][0]["sentence"]]
+    assert sentence == (
+        r"the configuration caf\udce9.yaml cannot be read: No such file or directory."
+    )
+    assert (missing.status, missing.err) == (2, f"streamduel: {sentence}\n")
