@@ -139,7 +139,8 @@ class FileOutlet:
         self._files: dict[str, IO[bytes]] = {}
         self._lengths: dict[str, int] = {}  # of the outputs, with what was appended
         with ExitStack() as opened:
-            for folder in dict.fromkeys((snapshots, outputs)):
+            # A second lock on one folder, in whatever spelling, would find the first one.
+            for folder in {os.path.realpath(it): it for it in (snapshots, outputs)}.values():
                 opened.enter_context(_lock(folder / LOCK))
             try:
                 found = read_snapshot(self._path)

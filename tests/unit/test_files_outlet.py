@@ -105,6 +105,20 @@ def test_nothing_is_committed_to_a_file_that_no_reader_finds(
     )
 
 
+@pytest.mark.parametrize("spelling", ["out", "link", "absent/../out"])
+def test_one_folder_in_two_spellings_is_locked_once(
+    spelling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("absent").mkdir()
+    Path("out").mkdir()
+    Path("link").symlink_to("out")
+    with closing(FileOutlet(Path(spelling), tmp_path / "out")) as outlet:
+        commit(outlet, 1)
+        with pytest.raises(ConnectorError, match="another streamduel writes to"):
+            FileOutlet(tmp_path / "out", tmp_path / "state")
+
+
 def test_refused_outputs_leave_no_folder_locked(tmp_path: Path) -> None:
     with closing(FileOutlet(tmp_path / "out", tmp_path / "one")):
         with pytest.raises(ConnectorError, match="another streamduel writes to"):
