@@ -211,7 +211,7 @@ class FileSource:
             raise ConnectorError(f"source.path {self._path} was written again; {RESTORE}")
         if not found:
             self._ended = self._end is not None or not self._grows
-            if not self._ended:
+            if wanted and self._grows:
                 self._check_in_place()
         self._bytes += len(found)
         return found
@@ -243,7 +243,7 @@ class FileSource:
             raise ConnectorError(
                 f"source.path {self._path} was replaced by another file; {RESTORE}"
             )
-        if there.st_size < self._bytes:
+        if there.st_size < (self._end or self._bytes):
             raise ConnectorError(
                 f"source.path {self._path} was truncated to {there.st_size} bytes, of which "
                 f"{self._bytes} were read already; {RESTORE}"

@@ -16,7 +16,13 @@ import pytest
 from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
 from streamduel_files.settings import STANDARD_INPUT
-from streamduel_files.source import COUNTED_CHUNKS, KEPT_BYTES, MAX_LINE_BYTES, FileSource
+from streamduel_files.source import (
+    CHUNK_BYTES,
+    COUNTED_CHUNKS,
+    KEPT_BYTES,
+    MAX_LINE_BYTES,
+    FileSource,
+)
 
 LONG = 30_000_000
 
@@ -171,6 +177,18 @@ def test_a_file_that_is_truncated_while_it_is_followed_is_refused(path: Path) ->
         path.write_bytes(b"1\n")
         with pytest.raises(ConnectorError, match="truncated to 2 bytes, of which 4 were read"):
             source.poll(0)
+
+
+@pytest.mark.parametrize("left", [CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1])
+def test_a_file_that_is_truncated_before_its_end_is_read_is_refused(path: Path, left: int) -> None:
+    path.write_bytes(b"1234567\n" * (CHUNK_BYTES // 4))
+    with closing(FileSource(path, to_end=True)) as source:
+        source.poll(0)
+        source.seek(0, None)
+        assert source.poll(0).records[0][-1].value == b"1234567"
+        os.truncate(path, left)
+        with pytest.raises(ConnectorError, match=f"was truncated to {left} bytes, of which"):
+            source.poll(60)  # does not wait
 
 
 def test_the_lines_of_a_compressed_file_are_not_counted(tmp_path: Path) -> None:
