@@ -28,7 +28,7 @@ def kafka_options(source: BaseModel, topic: str) -> dict[str, str]:
         topic: the topic.
 
     Raises:
-        ConfigurationError: Java cannot read the key.
+        ConfigurationError: a certificate or key cannot be read, or not by Java.
     """
     keys: Any = source
     options = {
@@ -53,10 +53,10 @@ def _encryption(keys: Any) -> dict[str, str]:
         options["kafka.ssl.endpoint.identification.algorithm"] = ""
     if keys.ssl_cafile is not None:
         options["kafka.ssl.truststore.type"] = "PEM"
-        options["kafka.ssl.truststore.certificates"] = _text(keys.ssl_cafile)
+        options["kafka.ssl.truststore.certificates"] = _text(keys, "ssl_cafile")
     if keys.ssl_certfile is not None:
         options["kafka.ssl.keystore.type"] = "PEM"
-        options["kafka.ssl.keystore.certificate.chain"] = _text(keys.ssl_certfile)
+        options["kafka.ssl.keystore.certificate.chain"] = _text(keys, "ssl_certfile")
         options["kafka.ssl.keystore.key"] = _key(keys)
     if keys.ssl_password is not None:
         options["kafka.ssl.key.password"] = keys.ssl_password.get_secret_value()
@@ -65,8 +65,7 @@ def _encryption(keys: Any) -> dict[str, str]:
 
 def _key(keys: Any) -> str:
     name = "ssl_certfile" if keys.ssl_keyfile is None else "ssl_keyfile"
-    file = getattr(keys, name)
-    text = _text(file)
+    file, text = getattr(keys, name), _text(keys, name)
     if found := _OLD_KEY.search(text):
         raise ConfigurationError(
             f"source.{name} has a key that Java cannot read ('{found[0]}'); convert it with "
@@ -91,5 +90,13 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+def _text(keys: Any, name: str) -> str:
+    file: Path = getattr(keys, name)
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"source.{name} {file} cannot be read: {error.strerror}."
+        ) from error
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"source.{name} {file} is not text; it must be PEM.") from None

@@ -82,6 +82,25 @@ def test_a_key_that_java_cannot_read_is_refused(
     )
 
 
+@pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile", "ssl_keyfile"])
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        ("binary.der", "is not text; it must be PEM."),
+        ("/proc/self/mem", "cannot be read: Input/output error."),
+    ],
+)
+def test_a_certificate_or_key_that_is_no_text_is_named(
+    name: str, file: str, problem: str, tmp_path: Path
+) -> None:
+    (tmp_path / "binary.der").write_bytes(b"0\x82\x03\x8f")
+    (tmp_path / "cert.pem").touch()
+    files = {"ssl_certfile": "cert.pem", name: file}
+    with pytest.raises(ConfigurationError) as refused:
+        options(tmp_path, security_protocol="SSL", **files)
+    assert str(refused.value) == f"source.{name} {tmp_path / file} {problem}"
+
+
 @pytest.mark.parametrize("kind", ["", "ENCRYPTED "])
 def test_a_key_in_pkcs_8_is_passed_on(kind: str, tmp_path: Path) -> None:
     text = f"-----BEGIN {kind}PRIVATE KEY-----\n"
