@@ -213,6 +213,19 @@ _NOT_DECIMAL: Final = re.compile("[-+]?0[0-9_]+|.*:.*")
 
 _StrictLoader.add_constructor("tag:yaml.org,2002:int", _integer)
 
+
+def _float(loader: _StrictLoader, node: yaml.ScalarNode) -> float:
+    if ":" in loader.construct_scalar(node):
+        raise ConfigurationError(
+            "the configuration has a number with a colon, which YAML does not read as decimal; "
+            "write it without, or quote the value if it is text "
+            f"({loader.name}, line {node.start_mark.line + 1})."
+        )
+    return loader.construct_yaml_float(node)
+
+
+_StrictLoader.add_constructor("tag:yaml.org,2002:float", _float)
+
 _NAMES: Final = re.compile(r"(alias|anchor|tag|tag handle) '[^']*'")
 """Names that PyYAML repeats in errors; an unquoted password may look like one."""
 

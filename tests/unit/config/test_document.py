@@ -41,6 +41,23 @@ def test_an_integer_that_is_not_read_as_decimal_is_refused_with_its_line(
     assert placed(tmp_path / "search.yaml", f"a: 1\nb: 2\n? {value}\n: 3") == [sentence]
 
 
+@pytest.mark.parametrize("value", ["0:30.5", "-1:30.", "!!float 1:30", f"1{':30' * 200}.5"])
+def test_a_number_with_a_colon_is_refused_with_its_line(value: str, tmp_path: Path) -> None:
+    assert placed(tmp_path / "search.yaml", f"a: 1\nb: {value}") == [
+        "the configuration has a number with a colon, which YAML does not read as decimal; write it"
+        " without, or quote the value if it is text (HERE/search.yaml, line 2)."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [("1.5", 1.5), ("00.5", 0.5), ("1.0e-2", 0.01), ("!!float 1", 1.0)]
+)
+def test_other_numbers_of_yaml_are_read(value: str, found: float, tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(f"a: {value}")
+    assert Document(path).values == {"a": found}
+
+
 @pytest.mark.parametrize("value", ["0x1f4", "0b101", "500", "0"])
 def test_other_integers_of_yaml_are_read(value: str, tmp_path: Path) -> None:
     path = tmp_path / "search.yaml"
