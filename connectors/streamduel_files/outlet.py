@@ -336,14 +336,18 @@ def _create(folder: Path) -> None:
 
 def _lock(path: Path) -> IO[str]:
     """Lock a file, without waiting; closing it releases the lock."""
-    try:
-        file = path.open("w")
-    except OSError as error:
-        raise ConnectorError(f"{path.parent} cannot be written to: {error.strerror}.") from error
-    if not lock_descriptor(file.fileno(), blocking=False):
-        file.close()
-        raise ConnectorError(
-            f"another streamduel writes to {path.parent}; each needs directories of its own for "
-            f"its outputs and its snapshots."
-        )
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(path.open("w"))
+            locked = lock_descriptor(file.fileno(), blocking=False)
+        except OSError as error:
+            raise ConnectorError(
+                f"{path.parent} cannot be written to: {error.strerror}."
+            ) from error
+        if not locked:
+            raise ConnectorError(
+                f"another streamduel writes to {path.parent}; each needs directories of its own "
+                "for its outputs and its snapshots."
+            )
+        opened.pop_all()
     return file
