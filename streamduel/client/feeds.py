@@ -140,7 +140,12 @@ class FileFeed:
 
     def poll(self) -> Iterator[FeedRecord]:
         """The new lines; all lines if the file was replaced or truncated."""
-        with self._path.open("rb") as file:
+        try:
+            opened = self._path.open("rb")
+        except FileNotFoundError:
+            self._file = None  # the next file may get the inode of the deleted one
+            raise
+        with opened as file:
             status = os.fstat(file.fileno())
             if self._file != (status.st_dev, status.st_ino) or status.st_size < self._read:
                 self._file, self._read, self._rest = (status.st_dev, status.st_ino), 0, b""

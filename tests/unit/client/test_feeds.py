@@ -51,6 +51,19 @@ def test_a_replaced_file_is_read_from_its_start(tmp_path: Path) -> None:
     assert values(feed) == [b"uno", b"due"]
 
 
+def test_a_new_file_with_the_inode_of_the_deleted_one_is_read_from_its_start(tmp_path: Path) -> None:
+    path, kept = tmp_path / "assignments.jsonl", tmp_path / "kept"
+    path.write_text("one\n")
+    feed = FileFeed(path)
+    assert values(feed) == [b"one"]
+    path.rename(kept)
+    with pytest.raises(FileNotFoundError):
+        values(feed)
+    kept.write_text("uno\ndue\n")
+    kept.rename(path)
+    assert values(feed) == [b"uno", b"due"]
+
+
 def test_records_have_the_time_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "assignments.jsonl"
     path.write_text("one\n")
