@@ -277,6 +277,7 @@ class Follower:
         is_named = type(feed).__str__ is not object.__str__
         self._of_feed = f" of {feed}" if is_named else ""
         self._closing = threading.Event()
+        self._process = os.getpid()
         self._thread = threading.Thread(target=self._run, name="streamduel-follower", daemon=True)
         self._thread.start()
 
@@ -302,7 +303,12 @@ class Follower:
         self._feed.close()
 
     def close(self) -> None:
-        """Stop polling."""
+        """Stop polling. In a forked process, which does not poll, do nothing.
+
+        A thread of the parent may have held the event's lock, and then nobody releases it.
+        """
+        if os.getpid() != self._process:
+            return
         self._closing.set()
         self._thread.join(JOIN_SECONDS)
 

@@ -20,18 +20,22 @@ if sys.argv[2] == "closed":
 held = threading.Event()
 
 def hold():
-    with assignments._updated, assignments._sessions._lock:
+    closing = assignments._followers[0]._closing._cond
+    with assignments._updated, assignments._sessions._lock, closing:
         held.set()
         threading.Event().wait()
 
-if sys.argv[2] == "locked":
+if sys.argv[2] in {"locked", "close"}:
     threading.Thread(target=hold, daemon=True).start()
     held.wait()
 if os.fork() == 0:
+    if sys.argv[2] == "close":
+        assignments.close()
     if sys.argv[2] in {"wait_for", "locked"}:
         assert assignments.wait_for("search", 0)
     for _ in range(3):
         assert assignments.draw("search", sticky_key="me") == ("x", "x", 17)
+    assignments.close()
     sys.exit()
 sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
@@ -46,7 +50,7 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
              "this process; create them in each process"],
         )
         for use in ("draw", "wait_for", "locked")
-    ] + [("closed", [])],
+    ] + [(use, []) for use in ("closed", "close")],
 )  # fmt: skip
 def test_a_forked_process_continues_and_says_once_that_nothing_follows(
     tmp_path: Path, use: str, logged: list[str]
