@@ -317,7 +317,11 @@ class EventLog:
         return self._outbox.flush(timeout)
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Write the buffer within `timeout` seconds, drop the rest, and refuse further records."""
+        """Write the buffer within `timeout` seconds, drop the rest, and refuse further records.
+
+        A signal handler may call it, or `sys.exit()`: the end of a `with` block, or of the program,
+        then writes the buffer.
+        """
         self._outbox.close(timeout)
 
     def __enter__(self) -> Self:

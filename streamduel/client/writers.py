@@ -182,7 +182,7 @@ class Outbox:
         self._size = self._settled = 0
         self._buffer: deque[Message] = deque()
         self._changed = threading.Condition()
-        self._closing = self._closed = False
+        self._closing = self._closed = self._ended = False
         self._expired = threading.Event()  # the timeout of `close` is over
         self._thread = threading.Thread(target=self._run, name="streamduel-outbox", daemon=True)
         self._thread.start()
@@ -216,7 +216,7 @@ class Outbox:
     def close(self, timeout: float) -> None:
         """Accept no more records, write the buffer within the timeout, and drop the rest.
 
-        In a forked process do nothing: its parent writes the buffer.
+        A signal handler may call it. In a forked process do nothing: its parent writes the buffer.
         """
         if os.getpid() != self._process:
             return
@@ -225,11 +225,12 @@ class Outbox:
                 return
             self._closing = True
             self._changed.notify_all()
-        atexit.unregister(self.close)
-        self._thread.join(timeout)
-        self._expired.set()
-        self._thread.join(GRACE_SECONDS)
-        with self._changed:
+            atexit.unregister(self.close)
+            # Not `join`: only this wait lets the thread have the lock that an interrupted `put`
+            # holds, too.
+            self._changed.wait_for(lambda: self._ended, timeout)
+            self._expired.set()
+            self._changed.wait_for(lambda: self._ended, GRACE_SECONDS)
             self._closed = True
             lost, self.waiting = self.waiting, 0
             self.dropped += lost
@@ -248,6 +249,16 @@ class Outbox:
             )
 
     def _run(self) -> None:
+        try:
+            self._write_all()
+            self._writer.close()
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _write_all(self) -> None:
+        """Write batches until the outbox is closed."""
         pause = FIRST_PAUSE
         while batch := self._next_batch():
             while batch and not self._expired.is_set():
@@ -258,7 +269,6 @@ class Outbox:
                     self._expired.wait(pause)
                     pause = min(MAX_PAUSE, 2 * pause)
                 batch = again
-        self._writer.close()
 
     def _next_batch(self) -> Sequence[Message]:
         """Wait for records; none when the outbox is closed."""

@@ -51,7 +51,9 @@ def test_a_replaced_file_is_read_from_its_start(tmp_path: Path) -> None:
     assert values(feed) == [b"uno", b"due"]
 
 
-def test_a_new_file_with_the_inode_of_the_deleted_one_is_read_from_its_start(tmp_path: Path) -> None:
+def test_a_new_file_with_the_inode_of_the_deleted_one_is_read_from_its_start(
+    tmp_path: Path,
+) -> None:
     path, kept = tmp_path / "assignments.jsonl", tmp_path / "kept"
     path.write_text("one\n")
     feed = FileFeed(path)

@@ -263,3 +263,36 @@ def test_a_forked_process_is_refused_even_if_the_lock_was_held(tmp_path: Path) -
     sentence = "this event log was created before the process forked; create one in each process."
     assert ran.stdout.splitlines() == [sentence, sentence]
     assert path.read_text() == "parent\n"
+
+
+INTERRUPTED = """
+import os, signal, sys
+from collections import deque
+from streamduel.client.writers import FileWriter, Message, Outbox
+
+class Interrupted(deque):
+    def append(self, message):  # where `put` has the lock
+        super().append(message)
+        signal.raise_signal(signal.SIGTERM)
+
+def end(*_):
+    if sys.argv[2] == "sys.exit":
+        sys.exit()
+    box.close(float(sys.argv[3]))
+    os._exit(box.dropped)
+
+box = Outbox(FileWriter(sys.argv[1]), 1 << 20)
+box._buffer = Interrupted()
+signal.signal(signal.SIGTERM, end)
+box.put(Message(b"search", b"one"))
+"""
+
+
+@pytest.mark.parametrize("end", ["close", "sys.exit"])
+def test_a_signal_handler_that_interrupts_put_has_the_buffer_written(
+    tmp_path: Path, end: str
+) -> None:
+    path = tmp_path / "clicks.jsonl"
+    command = [sys.executable, "-c", INTERRUPTED, str(path), end, str(PATIENCE)]
+    subprocess.run(command, check=True, timeout=2 * PATIENCE)
+    assert path.read_text() == "one\n"
