@@ -56,6 +56,9 @@ ANSWER_SECONDS: Final = 10.0
 MAX_ANSWER_BYTES: Final = 16 << 20
 """A hundred rankers have some 5,000 pairs of 100 bytes: half a megabyte for an experiment."""
 
+ABSENT: Final = frozenset({404, 503})
+"""The statuses of a process that does not hold an experiment; with 503 it may hold it soon."""
+
 _NULL: Final = b"null"
 
 _NOT_SENT: Final = re.compile(r"[\x00-\x20\x7f]")
@@ -173,6 +176,12 @@ class _Answer(msgspec.Struct):
     experiments: dict[str, _Entry]
 
 
+class _Refusal(msgspec.Struct, forbid_unknown_fields=True):
+    """Why a running streamduel has no answer. Errors of other servers have other fields."""
+
+    error: str
+
+
 class UrlFeed:
     """Polls the monitoring port of a running streamduel; the headers are never logged."""
 
@@ -193,17 +202,29 @@ class UrlFeed:
         self._opener = OpenerDirector()
         for handler in _HANDLERS:
             self._opener.add_handler(handler())
+        self._absent = ""  # why the last answer had no experiment; empty if it had one
 
     def poll(self) -> Iterator[FeedRecord]:
-        """The assignment of every experiment in the answer."""
+        """The assignment of every experiment in the answer.
+
+        No record if the process does not hold the experiment of the URL: another one may, or this
+        one later. The reason is logged once.
+        """
         request = Request(self._url, headers=self._headers)  # noqa: S310 - HTTP only, see above
         deadline = time.monotonic() + ANSWER_SECONDS
         try:
             with self._opener.open(request, timeout=SILENCE_SECONDS) as response:
                 text = self._read(response, deadline)
         except HTTPError as error:
-            error.close()
-            raise ClientError(f"{self._url} answered with status {error.code}.") from None
+            with error:
+                absent = self._refusal(error, deadline)
+            if not absent:
+                raise ClientError(f"{self._url} answered with status {error.code}.") from None
+            if absent != self._absent:
+                log.info("%s has no assignment: %s", self._url, absent)
+            self._absent = absent
+            return
+        self._absent = ""
         try:
             answer = msgspec.json.decode(text, type=_Answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -211,6 +232,15 @@ class UrlFeed:
         for entry in answer.experiments.values():
             if (assignment := bytes(entry.assignment)) != _NULL:
                 yield FeedRecord(assignment)
+
+    def _refusal(self, error: HTTPError, deadline: float) -> str:
+        """Why a running streamduel does not hold the experiment; empty for any other error."""
+        if error.code not in ABSENT:
+            return ""
+        try:
+            return msgspec.json.decode(self._read(error, deadline), type=_Refusal).error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
 
     def _read(self, response: Any, deadline: float) -> bytes:
         text = b""

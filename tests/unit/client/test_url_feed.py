@@ -136,6 +136,9 @@ def test_experiments_of_several_processes_are_followed(service: Service) -> None
     ("reply", "problem"),
     [
         (answer(b"down for a while", 503), r"answered with status 503\.$"),
+        (answer(b"Not Found", 404), r"answered with status 404\.$"),
+        (answer({"error": "Not Found", "path": "/"}, 404), r"answered with status 404\.$"),
+        (answer({"error": "no rights"}, 403), r"answered with status 403\.$"),
         (answer(b"<html>"), "gave an invalid answer: JSON is malformed"),
         (answer(b"\xff\xfe"), "gave an invalid answer: "),
         (answer([]), "gave an invalid answer: Expected `object`, got `array`"),
@@ -150,6 +153,23 @@ def test_invalid_answers_are_errors(
     service.reply = reply
     with pytest.raises(ClientError, match=f"^{service.url} .*{problem}"):
         values(UrlFeed(service.url))
+
+
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_process_without_the_experiment_is_polled_again_and_logged_once(
+    service: Service, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    caplog.set_level("INFO", "streamduel.client.feeds")
+    url = f"{service.url}/search"
+    absent = answer({"error": "experiment 'search' is in no partition of this process."}, status)
+    found = answer(experiments(search=alone("x")))
+    feed = UrlFeed(url)
+    for reply, number in ((absent, 0), (absent, 0), (found, 1), (absent, 0)):
+        service.reply = reply
+        assert len(values(feed)) == number
+    sentence = f"{url} has no assignment: experiment 'search' is in no partition of this process."
+    assert caplog.messages == [sentence, sentence]
+    assert {each.levelname for each in caplog.records} == {"INFO"}
 
 
 def test_redirects_are_not_followed(service: Service) -> None:
