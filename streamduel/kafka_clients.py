@@ -94,6 +94,15 @@ def open_client(
         raise
 
 
+def keep_open(producer: Any) -> None:
+    """Leave it to the owner of a producer to close it, also when the program ends.
+
+    Defect: it registers an exit handler, which closes it before the handlers registered earlier,
+    such as the one that writes the buffer of an event log, have run.
+    """
+    producer._unregister_cleanup()
+
+
 def producer_error(producer: Any) -> Exception | None:
     """The error that made an idempotent producer fail as a whole; None if it has not failed.
 

@@ -23,6 +23,7 @@ from streamduel.kafka_clients import (
     TOO_LARGE,
     Secret,
     close_producer,
+    keep_open,
     open_client,
     producer_error,
 )
@@ -185,6 +186,7 @@ class KafkaWriter:
         """Send messages together; the unconfirmed ones with their errors."""
         if self._producer is None:
             self._producer = open_client(KafkaProducer, self._settings)
+            keep_open(self._producer)
         failures: list[tuple[Message, errors.KafkaError]] = []
         sent = []
         for message in messages:

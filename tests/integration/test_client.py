@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -207,6 +209,34 @@ def test_a_missing_topic_to_write_to_is_not_created(
     assert log.dropped == 1
     sentence = f"there is no topic '{missing}', or no broker answers."
     assert f"the event log cannot be written to: {sentence}" in caplog.text
+
+
+ENDING = """
+import atexit, logging, sys
+from streamduel.client import EventLog, writers
+
+logging.basicConfig(format="%(message)s")
+logging.getLogger("kafka").setLevel(logging.ERROR)
+writers.EXIT_SECONDS = float(sys.argv[3])
+log = EventLog.to_kafka(sys.argv[1], sys.argv[2])
+# Runs after the exit handlers of whatever is opened for the first record.
+atexit.register(lambda: log.click("search", "i-1", rank=0, record_id="last"))
+log.click("search", "i-1", rank=0, record_id="first")
+assert log.flush(float(sys.argv[3]))
+"""
+
+
+def test_a_program_that_ends_writes_its_buffer_with_the_open_producer(
+    kafka: Broker, topics: Topics
+) -> None:
+    servers, topic = kafka.bootstrap_servers, topics(1)
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDING, servers, topic, str(PATIENCE)],
+        check=True, stderr=subprocess.PIPE, text=True, timeout=3 * PATIENCE,
+    )  # fmt: skip
+    assert ended.stderr == ""
+    ids = [json.loads(record.value)["id"] for record in read(servers, topic)]
+    assert ids == ["first", "last"]
 
 
 @pytest.mark.slow
