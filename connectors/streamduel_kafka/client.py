@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from kafka import TopicPartition
@@ -138,12 +139,22 @@ class Found(NamedTuple):
         rights: the operations that this user may perform, in capitals; None where they were not
             asked for, and before Kafka 2.3.
         leaderless: the partitions without a leader, which can be neither read nor written.
+        under_replicated: the number of in-sync replicas, of each partition that has fewer of them
+            than replicas; empty where they were not asked for.
     """
 
     partitions: int
     id: str | None
     rights: Sequence[str] | None = None
     leaderless: Sequence[int] = ()
+    under_replicated: Mapping[int, int] = MappingProxyType({})
+
+    def refusing(self, least: int) -> list[int]:
+        """The partitions that refuse writes, because they have fewer in-sync replicas than this.
+
+        Brokers demand no more than the partition has replicas, whatever `min.insync.replicas` is.
+        """
+        return [each for each, in_sync in self.under_replicated.items() if in_sync < least]
 
 
 def no_leader(partitions: Collection[TopicPartition]) -> str:
@@ -152,6 +163,19 @@ def no_leader(partitions: Collection[TopicPartition]) -> str:
     >>> no_leader([TopicPartition("clicks", 2), TopicPartition("clicks", 0)])
     "partitions 0, 2 of 'clicks' have no leader"
     """
+    return f"{_with_verb(partitions)} no leader"
+
+
+def too_few_in_sync(partitions: Collection[TopicPartition], least: int) -> str:
+    """That these partitions refuse writes, to be put into a sentence.
+
+    >>> too_few_in_sync([TopicPartition("snapshots", 2)], 3)
+    "partition 2 of 'snapshots' has fewer in-sync replicas than min.insync.replicas=3"
+    """
+    return f"{_with_verb(partitions)} fewer in-sync replicas than min.insync.replicas={least}"
+
+
+def _with_verb(partitions: Collection[TopicPartition]) -> str:
     numbers: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         numbers.setdefault(topic, []).append(str(number))
@@ -159,7 +183,7 @@ def no_leader(partitions: Collection[TopicPartition]) -> str:
         f"partition{'s' * (len(each) > 1)} {', '.join(each)} of '{topic}'"
         for topic, each in numbers.items()
     )
-    return f"{named} {'has' if len(partitions) == 1 else 'have'} no leader"
+    return f"{named} {'has' if len(partitions) == 1 else 'have'}"
 
 
 class Committed(NamedTuple):

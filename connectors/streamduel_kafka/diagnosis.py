@@ -145,8 +145,10 @@ def _topics(
     for name, topic, check in checks:
         if topic is not None:
             tried = _tried(name, topic, check, missing)
-            lost = topics.leaderless.get(topic)
-            yield _without_leader(name, lost) if lost and tried.verdict == "fine" else tried
+            if tried.verdict == "fine":
+                yield _unusable(name, topics, topic) or tried
+            else:
+                yield tried
 
 
 def _bounds(topics: Topics, sink: SinkSettings, snapshots: SnapshotSettings) -> Iterator[Finding]:
@@ -183,12 +185,22 @@ def _tried(
         return Finding(name, "failed", str(error))
 
 
-def _without_leader(name: str, lost: Sequence[TopicPartition]) -> Finding:
-    return Finding(
-        name, "failed",
-        f"{no_leader(lost)}: nothing is read from it or written to it until a broker with a "
-        "replica of it is back (kafka-topics.sh --describe --unavailable-partitions).",
-    )  # fmt: skip
+def _unusable(name: str, topics: Topics, topic: str) -> Finding | None:
+    """That partitions have no leader or too few in-sync replicas."""
+    if lost := topics.leaderless.get(topic):
+        return Finding(
+            name, "failed",
+            f"{no_leader(lost)}: nothing is read from it or written to it until a broker with a "
+            "replica of it is back (kafka-topics.sh --describe --unavailable-partitions).",
+        )  # fmt: skip
+    if refusing := topics.refusing.get(topic):
+        return Finding(
+            name, "failed",
+            f"{refusing}: nothing can be written there until a broker with another replica is back "
+            "(kafka-topics.sh --describe --under-min-isr-partitions), and no transaction ends that "
+            "has written there.",
+        )  # fmt: skip
+    return None
 
 
 def _deleted(finding: Finding, missing: Mapping[str, str]) -> Finding:

@@ -168,8 +168,9 @@ def open_outlet(
         instance = Instance(None, f"{sorted(sink.bootstrap_servers)} {sink.assignments}")
         own = transactional_id(sink.assignments, instance.name)
     transactions = Transactions(
-        sink.client_settings, own, sink.transaction_timeout_ms, group, topics.batch_bytes
-    )
+        sink.client_settings, own, sink.transaction_timeout_ms, group, topics.batch_bytes,
+        [snapshots.topic, sink.assignments, sink.dead_letters],
+    )  # fmt: skip
     try:
         transactions.settle()
     except (errors.KafkaError, OSError) as error:

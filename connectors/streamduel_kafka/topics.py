@@ -17,6 +17,7 @@ from streamduel_kafka.connecting import (
     reason,
     unreachable,
 )
+from streamduel_kafka.obstacle import refusing_writes
 from streamduel_kafka.settings import Cluster
 from streamduel_kafka.transaction import MAX_REQUEST_BYTES
 
@@ -80,6 +81,7 @@ class Topics:
             exhaust the memory of the client.
         accepted: `max.message.bytes` of the topics that were checked, as far as it is known.
         leaderless: the partitions without a leader of the topics that were checked.
+        refusing: that partitions refuse writes, by topic, as far as it is known.
 
     Raises:
         ConnectorError: from every method, with what is wrong and how to fix it; a MissingError for
@@ -94,6 +96,8 @@ class Topics:
         self.unbounded: dict[str, str] = {}
         self.accepted: dict[str, int] = {}
         self.leaderless: dict[str, list[TopicPartition]] = {}
+        self.refusing: dict[str, str] = {}
+        self._found: dict[str, Found] = {}
 
     @property
     def batch_bytes(self) -> int:
@@ -203,6 +207,7 @@ class Topics:
         for operation in missing(operations, found.rights):
             raise self._rights.lacks(operation, "topic", topic, setting)
         self.leaderless[topic] = [TopicPartition(topic, it) for it in found.leaderless]
+        self._found[topic] = found
         return found
 
     def _created(self, topic: str, setting: str, new: New | None) -> Found:
@@ -290,6 +295,8 @@ class Topics:
             )  # fmt: skip
         else:
             self.accepted[topic] = max(1, int(found["max.message.bytes"]))
+            if refusing := refusing_writes(topic, self._found.get(topic), found):
+                self.refusing[topic] = refusing
         return found
 
     def _configs_of_new(self, topic: str) -> dict[str, str] | None:

@@ -23,6 +23,7 @@ from streamduel_kafka.client import (
     Sent,
 )
 from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
+from streamduel_kafka.obstacle import obstacle
 
 COMMIT_SECONDS = 15.0
 """Longer than an election of a leader or the restart of a broker usually takes, and half of the 30
@@ -44,6 +45,14 @@ leader that hangs its successor is asked only after this time."""
 
 LINGER_MS = 5
 """A commit ends with an explicit flush. Until then collect records: fewer, larger requests."""
+
+UNSETTLED = (
+    errors.ConcurrentTransactionsError,
+    errors.CoordinatorNotAvailableError,
+    errors.KafkaTimeoutError,
+)
+"""What clients report, each another one, while the markers of a former transaction cannot be
+written, and while no broker coordinates it."""
 
 REPLACED = (errors.InvalidProducerEpochError, errors.ProducerFencedError)
 """Another producer registered with this transactional id; the broker has aborted our
@@ -68,6 +77,7 @@ class Transactions:
         timeout_ms: how long the broker keeps a transaction open.
         group: the consumer group whose offsets are committed.
         batch_bytes: see `ProducerOptions`.
+        topics: those that are written to.
     """
 
     def __init__(
@@ -77,12 +87,14 @@ class Transactions:
         timeout_ms: int,
         group: str | None = None,
         batch_bytes: int = BATCH_BYTES,
+        topics: Sequence[str] = (),
     ) -> None:
         self._settings = dict(settings)
         self._id = transactional_id
         self._rights = Rights(settings, group, transactional_id)
         self.timeout_ms = timeout_ms
         self._batch_bytes = batch_bytes
+        self._topics = topics
         self._producer: Producer | None = None
         self._sent: list[tuple[Sent, str, int]] = []  # with topics and bytes
         # `settle` is called by the threads that load snapshots, too.
@@ -92,30 +104,50 @@ class Transactions:
         """Register a producer if there is none, which ends the former one's transaction.
 
         Raises:
-            KafkaError: the broker cannot be reached, or refuses it.
+            KafkaError: the broker cannot be reached, or refuses it; or the brokers answer, but do
+                not end the former transaction: then the error says why, as far as they tell.
         """
         with self._lock:
             if self._producer is not None:
                 return self._producer
-            options = ProducerOptions(
-                client_id=f"streamduel-producer-{self._id}",
-                seconds=COMMIT_SECONDS,
-                block_seconds=COMMIT_SECONDS,
-                request_seconds=REQUEST_SECONDS,
-                transactional_id=self._id,
-                transaction_timeout_ms=self.timeout_ms,
-                max_record_bytes=MAX_REQUEST_BYTES,
-                batch_bytes=self._batch_bytes,
-                linger_ms=LINGER_MS,
-            )
-            producer = connect(options, self._settings, COMMIT_SECONDS)
+            producer = connect(self._options(), self._settings, COMMIT_SECONDS)
             try:
                 producer.init_transactions(COMMIT_SECONDS)
+            except UNSETTLED as error:
+                producer.discard()
+                unsettled = error
             except BaseException:
                 producer.discard()
                 raise
-            self._producer = producer
-            return producer
+            else:
+                self._producer = producer
+                return producer
+        raise self._explained(unsettled) from unsettled
+
+    def _options(self) -> ProducerOptions:
+        return ProducerOptions(
+            client_id=f"streamduel-producer-{self._id}",
+            seconds=COMMIT_SECONDS,
+            block_seconds=COMMIT_SECONDS,
+            request_seconds=REQUEST_SECONDS,
+            transactional_id=self._id,
+            transaction_timeout_ms=self.timeout_ms,
+            max_record_bytes=MAX_REQUEST_BYTES,
+            batch_bytes=self._batch_bytes,
+            linger_ms=LINGER_MS,
+        )
+
+    def _explained(self, error: errors.KafkaError) -> errors.KafkaError:
+        """Why a producer was not registered, as far as the brokers tell."""
+        try:
+            found = obstacle(self._settings, self._topics)
+        except (errors.KafkaError, OSError):
+            return error  # no broker answers
+        return found or errors.ConcurrentTransactionsError(
+            f"the brokers answer, but do not end a former transaction of '{self._id}' "
+            f"({reason(error)}): a topic that it wrote to has too few in-sync replicas, or no "
+            "broker coordinates transactions"
+        )
 
     def refused(self, error: BaseException) -> ConnectorError | None:
         """The error if an answer to `settle` refuses a right; None for any other answer."""
@@ -226,9 +258,17 @@ class Transactions:
         if is_fatal(cause):
             return ConnectorError(f"Kafka does not take {what}: {reason(cause)}.")
         if isinstance(cause, (errors.KafkaTimeoutError, errors.UnknownTopicOrPartitionError)):
-            gone = absent(self._settings, sorted({topic for _, topic, _ in self._sent}))
-            unwritten = f" (topic '{gone}' does not exist)" if gone else unwritten
+            unwritten = self._obstacle() or unwritten
         return Fenced(f"Kafka did not take {what}: {reason(cause)}{unwritten}")
+
+    def _obstacle(self) -> str:
+        """What keeps a commit from being written, in parentheses."""
+        if gone := absent(self._settings, sorted({topic for _, topic, _ in self._sent})):
+            return f" (topic '{gone}' does not exist)"
+        with contextlib.suppress(errors.KafkaError, OSError):
+            if found := obstacle(self._settings, self._topics):
+                return f" ({found.args[0]})"
+        return ""
 
     def _forbidden(self) -> str:
         """The first topic of the transaction that this client may not write to.

@@ -90,6 +90,11 @@ class ConfluentAdmin:
             None if identity == NO_ID else identity,
             None if rights is None else [each.name for each in rights],
             [each.id for each in described.partitions if each.leader is None],
+            {
+                each.id: len(each.isr)
+                for each in described.partitions
+                if len(each.isr) < len(each.replicas)
+            },
         )
 
     def find(self, topic: str) -> Found | None:

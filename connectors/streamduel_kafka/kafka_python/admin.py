@@ -33,7 +33,13 @@ class PythonAdmin:
         identity = shown_topic_id(found.get("topic_id"))
         partitions = found["partitions"]
         leaderless = [it["partition_index"] for it in partitions if it["leader_id"] == -1]
-        return Found(len(partitions), identity, found.get("authorized_operations"), leaderless)
+        under_replicated = {
+            it["partition_index"]: len(it["isr_nodes"])
+            for it in partitions
+            if len(it["isr_nodes"]) < len(it["replica_nodes"])
+        }
+        rights = found.get("authorized_operations")
+        return Found(len(partitions), identity, rights, leaderless, under_replicated)
 
     def create(
         self, topic: str, partitions: int, replicas: int, configs: Mapping[str, str]
