@@ -19,6 +19,7 @@ from streamduel_kafka.connecting import LIMITS, UnreachableError, connect_at_sta
 from streamduel_kafka.group import REACH_SECONDS, group_admin
 from streamduel_kafka.instance import likely_name, transactional_id
 from streamduel_kafka.kafka_python.admin import PythonAdmin
+from streamduel_kafka.obstacle import NO_COORDINATOR
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
 from streamduel_kafka.topics import BOUND_IT, Topics
 
@@ -291,6 +292,8 @@ def _transactions(admin: PythonAdmin, source: SourceSettings) -> Finding:
     except errors.TransactionalIdAuthorizationFailedError as error:
         rights = Rights(source.client_settings, transactional_id=own)
         return Finding(name, "failed", str(rights.refused(error, "Write")))
+    except errors.CoordinatorNotAvailableError:
+        return Finding(name, "failed", f"{NO_COORDINATOR}.")
     except errors.KafkaError as error:
         return Finding(name, "unknown", f"'{own}' is not found: {reason(error)}.")
     return Finding(name, "fine", f"those of '{own}' can be found.")

@@ -18,6 +18,7 @@ from streamduel_kafka.confluent import brokers
 from streamduel_kafka.confluent.admin import ConfluentAdmin
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.kafka_python.admin import PythonAdmin
+from streamduel_kafka.obstacle import NO_COORDINATOR
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 
@@ -217,3 +218,15 @@ def test_limits_of_brokers_before_kafka_3_7() -> None:
     assert PythonAdmin(Old(3, 4)).broker_configs("limit") == {"limit": "7"}
     with pytest.raises(errors.BrokerNotAvailableError):
         PythonAdmin(Old()).broker_configs("limit")
+
+
+def test_transactions_without_a_coordinator_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnosis, "COORDINATOR_SECONDS", -1.0)
+    settings = SourceSettings(bootstrap_servers=["nowhere:1"], topic="clicks", group="g")
+
+    def told(error: errors.KafkaError) -> tuple[str, str]:
+        admin: Any = SimpleNamespace(find_transactions=lambda _: answered(error).result())
+        return diagnosis._transactions(admin, settings)[1:]
+
+    assert told(errors.CoordinatorNotAvailableError()) == ("failed", f"{NO_COORDINATOR}.")
+    assert told(errors.CoordinatorLoadInProgressError())[0] == "unknown"
