@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -145,19 +144,12 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
     return Snapshot(int(next_offset), entries, place, offset_place, group, assignments)
 
 
-@contextlib.contextmanager
-def _reader(cluster: Cluster, topic: str, setting: str, what: str) -> Iterator[Consumer]:
-    """A consumer of a topic, whose errors become sentences for the user."""
-    consumer = connect_at_start(READER, cluster.client_settings)
-    try:
-        yield consumer
-    except errors.KafkaError as error:
-        refused = Rights(cluster.client_settings).refused(error, "Read", topic, setting)
-        raise refused or ConnectorError(
-            f"the {what} in '{topic}' cannot be read: {reason(error)}."
-        ) from error
-    finally:
-        consumer.close()
+def _unreadable(
+    error: errors.KafkaError, cluster: Cluster, topic: str, setting: str, what: str
+) -> ConnectorError:
+    """The error for the user of a reader."""
+    refused = Rights(cluster.client_settings).refused(error, "Read", topic, setting)
+    return refused or ConnectorError(f"the {what} in '{topic}' cannot be read: {reason(error)}.")
 
 
 class KafkaArchive:
@@ -169,16 +161,30 @@ class KafkaArchive:
         self._sink = sink
         self._snapshots = snapshots
         self._partitions = partitions
+        # One for all snapshots: with many partitions, opening it takes longer than reading.
+        self._reader: Consumer | None = None
 
     def partitions(self) -> Sequence[int]:
         """All partitions of the snapshots' topic."""
         return range(self._partitions)
 
     def load(self, partition: int) -> Snapshot | None:
-        """The newest visible snapshot of a partition."""
+        """The newest visible snapshot of a partition.
+
+        Raises:
+            ConnectorError: it cannot be read.
+            SnapshotError: the partition holds something else.
+        """
         topic = self._snapshots.topic
-        with _reader(self._snapshots, topic, "snapshots.topic", "snapshots") as consumer:
-            return read_snapshot(consumer, TopicPartition(topic, partition))[0]
+        if self._reader is None:
+            self._reader = connect_at_start(READER, self._snapshots.client_settings)
+        try:
+            return read_snapshot(self._reader, TopicPartition(topic, partition))[0]
+        except errors.KafkaError as error:
+            self.close()
+            raise _unreadable(
+                error, self._snapshots, topic, "snapshots.topic", "snapshots"
+            ) from error
 
     def published(self) -> Iterator[Message]:
         """Every committed assignment, oldest first within an experiment.
@@ -189,15 +195,25 @@ class KafkaArchive:
         topic = self._sink.assignments
         with Topics(self._sink) as topics:
             topics.require_published(topic)
-        with _reader(self._sink, topic, "sink.assignments", "assignments") as consumer:
+        consumer = connect_at_start(READER, self._sink.client_settings)
+        try:
             numbers = consumer.partitions(topic, ASK_SECONDS)
             partitions = [TopicPartition(topic, number) for number in numbers]
             for record in read_present(consumer, partitions):
                 if isinstance(record.value, bytes):
                     yield Message(record.key, record.value)
+        except errors.KafkaError as error:
+            raise _unreadable(
+                error, self._sink, topic, "sink.assignments", "assignments"
+            ) from error
+        finally:
+            consumer.close()
 
     def close(self) -> None:
-        """Do nothing: each reader has closed its consumer."""
+        """Close the connections; a later `load` opens new ones."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
 
 def open_archive(sink: SinkSettings, snapshots: SnapshotSettings) -> KafkaArchive:

@@ -14,7 +14,9 @@ from structlog.typing import EventDict
 
 from streamduel.connector import Message, PartitionCommit, no_failpoint
 from streamduel.errors import ConnectorError, Fenced
-from streamduel_kafka import transaction
+from streamduel_kafka import archive, transaction
+from streamduel_kafka.client import Consumer, ConsumerOptions
+from streamduel_kafka.connecting import connect_at_start
 from streamduel_kafka.transaction import Transactions
 from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
@@ -354,3 +356,28 @@ def test_the_archive_has_what_is_committed(bed: Bed) -> None:
     assert list(reader.published()) == [Message(b"search", b"0:0")]
     reader.close()
     outlet.finish([work(0, 0, "open ")])  # undisturbed
+
+
+def test_the_archive_reads_all_partitions_with_one_consumer(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error replaces it."""
+    source = bed.source()
+    start(source, gain(source))
+    commit(bed.outlet(source), work(1, 0))
+    opened: list[ConsumerOptions] = []
+
+    def connect(options: ConsumerOptions, *rest: Any) -> Consumer:
+        opened.append(options)
+        return connect_at_start(options, *rest)
+
+    monkeypatch.setattr(archive, "connect_at_start", connect)
+    reader = bed.archive()
+    written = snapshot(0, experiment=b"1:0")
+    found = [reader.load(partition) for partition in (0, 1, 1, 2, 3, 1)]
+    assert found == [None, written, written, None, None, written]
+    assert len(opened) == 1
+    with pytest.raises(ConnectorError, match=rf"the snapshots in '{bed.snapshots}' cannot be read"):
+        reader.load(4)
+    assert reader.load(1) == written
+    assert len(opened) == 2
