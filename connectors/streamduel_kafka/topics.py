@@ -119,8 +119,8 @@ class Topics:
             return
         self._refuse_compacted(
             topic, setting, found["cleanup.policy"],
-            "compaction removes all records of an experiment but the last. If nothing is missing "
-            "yet, change it with",
+            "compaction removes all records of an experiment but the last; those that it has "
+            "removed are lost, and nothing counts them. Keep the others with",
         )  # fmt: skip
         if self._cluster.client == "confluent" and found["compression.type"] not in BOUNDED:
             self.unbounded[topic] = found["compression.type"]

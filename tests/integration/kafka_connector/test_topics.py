@@ -115,6 +115,7 @@ def test_a_compacted_click_log_is_refused(bed: Bed, topics: Topics, policy: str,
         bed.source() if kind == "group" else bed.log()
     for text in (
         f"source.topic '{bed.topic}' has cleanup.policy={policy}; it must be delete",
+        "those that it has removed are lost, and nothing counts them.",
         f"kafka-configs.sh --bootstrap-server {bed.servers} --alter --entity-type topics "
         f"--entity-name {bed.topic} --add-config cleanup.policy=delete.",
     ):
