@@ -185,10 +185,15 @@ class Topics:
         new = None if partitions is None else New(partitions, SNAPSHOTS)
         operations = ["Read"] if partitions is None else ["Read", "Write"]
         found = self._require(topic, "snapshots.topic", new, *operations).partitions
-        if partitions not in (None, found):
+        if partitions is not None and partitions != found:
+            added = (
+                " If partitions were added to source.topic, stop its producers first, which write "
+                "to other partitions now (docs/repair.md, 'Steps of a repartitioning')."
+            )
             raise ConnectorError(
                 f"snapshots.topic '{topic}' has {counted(found, 'partition')}, but source.topic "
-                f"has {partitions}; it must have as many. Copy the configuration, with a new "
+                f"has {partitions}; it must have as many."
+                f"{added if found < partitions else ''} Copy the configuration, with a new "
                 f"source.group and a new snapshots.topic: 'streamduel repair repartition COPY "
                 f"--from CONFIG' moves the experiments there with their state, and 'streamduel "
                 f"run COPY' alone begins without it."

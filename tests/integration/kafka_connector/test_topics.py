@@ -95,8 +95,12 @@ def test_snapshots_need_as_many_partitions_as_the_click_log(
         ConnectorError,
         match=rf"has {partitions} partitions, but source\.topic has 4; .* a new source\.group and "
         r"a new snapshots\.topic: 'streamduel repair repartition COPY --from CONFIG' moves",
-    ):
+    ) as refused:
         bed.outlet(bed.source())
+    grown = "If partitions were added to source.topic, stop its producers first" in str(
+        refused.value
+    )
+    assert grown == (partitions < 4)
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
