@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
+import pytest
+
 from streamduel_kafka.confluent.opening import Errors, configuration
 from streamduel_kafka.settings import Security
 
@@ -21,3 +25,16 @@ def test_every_setting_of_security_is_passed_on() -> None:
         if configuration({**servers, name: other}, heard) == without:
             ignored.add(name)
     assert ignored == APART
+
+
+@pytest.mark.parametrize(
+    ("level", "written"), [(logging.CRITICAL, "WARNING"), (logging.INFO, "INFO")]
+)
+def test_lines_of_librdkafka_are_at_most_warnings(
+    caplog: pytest.LogCaptureFixture, level: int, written: str
+) -> None:
+    """What its client cannot recover from, the process does."""
+    caplog.set_level(logging.DEBUG)
+    used = configuration({"bootstrap_servers": ["nowhere:1"]}, Errors())["logger"]
+    used.log(level, "%s [%s] %s", "TXNERR", "producer-5", "Fatal transaction error")
+    assert [record.levelname for record in caplog.records] == [written]

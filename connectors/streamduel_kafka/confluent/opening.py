@@ -57,6 +57,16 @@ broker."""
 log = logging.getLogger("kafka.librdkafka")
 
 
+def _warn_at_most(record: logging.LogRecord) -> bool:
+    """Lower a line to a warning: a fatal error ends one client, which is replaced, no process."""
+    if record.levelno > logging.WARNING:
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+    return True
+
+
+log.addFilter(_warn_at_most)
+
+
 class Errors:
     """Errors that librdkafka reports beside the calls.
 
