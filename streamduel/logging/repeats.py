@@ -16,8 +16,8 @@ MAX_KNOWN: Final = 1000
 """Different lines that are remembered: a library that formats numbers into its messages never
 repeats one, and must not fill memory."""
 
-DISTINGUISHING: Final = ("partition", "topic")
-"""Lines about different partitions or topics are no repeats."""
+DISTINGUISHING: Final = ("partition", "topic", "broker")
+"""Lines about different partitions, topics or brokers are no repeats."""
 
 
 class Repeats(logging.Filter):

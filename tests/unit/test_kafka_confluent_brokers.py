@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from kafka import TopicPartition
+from structlog.testing import capture_logs
 
 from streamduel_kafka.confluent.brokers import ANSWER_MICROSECONDS, Brokers
 
@@ -27,3 +28,18 @@ def test_a_broker_that_a_quota_keeps_silent_is_connected(throttle: int, connecte
     brokers.update(statistics(idle=10, throttle=throttle))
     brokers.update(statistics(idle=ANSWER_MICROSECONDS + 1))
     assert brokers.connected([CLICKS]) is connected
+
+
+def test_a_quota_that_delays_answers_is_logged() -> None:
+    brokers = Brokers()
+    with capture_logs() as logged:
+        for throttle in (0, 1500):
+            brokers.update(statistics(idle=10, throttle=throttle))
+    assert logged == [
+        {
+            "event": "throttled by a quota",
+            "log_level": "warning",
+            "broker": 1,
+            "milliseconds": 1500,
+        }
+    ]

@@ -7,7 +7,10 @@ from collections.abc import Callable, Collection
 from typing import Any, ClassVar, Final
 
 import msgspec
+import structlog
 from kafka import TopicPartition
+
+log = structlog.stdlib.get_logger(__name__)
 
 ANSWER_MICROSECONDS: Final = 2_500_000
 """Answers take milliseconds, a fetch without records 50; on a slow network, a second. With the time
@@ -70,6 +73,9 @@ class Brokers:
         for each in self._newest.brokers.values():
             if each.throttle.max:
                 self._throttled[each.nodeid] = now + each.throttle.max / 1000
+                log.warning(
+                    "throttled by a quota", broker=each.nodeid, milliseconds=each.throttle.max
+                )
         self._asked, self._failed = None, False
 
     def quiet(self, ask: Callable[[], Any]) -> bool:

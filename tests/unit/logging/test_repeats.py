@@ -52,9 +52,10 @@ def test_details_are_not_suppressed(heard: Heard) -> None:
     assert [heard.say("kafka.net", "request", level=10) for _ in range(3)] == [0, 0, 0]
 
 
-def test_lines_about_other_partitions_are_not_suppressed(heard: Heard) -> None:
-    for partition in (0, 1):
-        line = {"event": "snapshot not read yet", "partition": partition, "error": "away"}
+@pytest.mark.parametrize("key", ["partition", "topic", "broker"])
+def test_lines_about_other_partitions_are_not_suppressed(heard: Heard, key: str) -> None:
+    for value in (0, 1):
+        line = {"event": "snapshot not read yet", key: value, "error": "away"}
         assert heard.say("streamduel_kafka.snapshots", line) == 0
         assert heard.say("streamduel_kafka.snapshots", {**line, "error": "still away"}) is None
 
