@@ -363,7 +363,8 @@ def _time_factor(engine: Engine, table: Table, text: str) -> float:
     Seconds since 1970 have ten digits today, milliseconds thirteen.
     """
     rows = engine.rows(
-        f"SELECT max(try_cast({text} AS DOUBLE)) FROM (SELECT * FROM {table.relation} LIMIT 10000)"
+        f"SELECT max(t) FROM (SELECT try_cast({text} AS DOUBLE) AS t FROM {table.relation}"
+        " LIMIT 10000) WHERE isfinite(t)"  # NaN is larger than all numbers
     )
     largest = rows[0][0] or 0.0
     # Smaller ones than 1e8 are no times since 1970; differences of milliseconds, as in examples.

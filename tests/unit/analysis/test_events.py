@@ -1,0 +1,56 @@
+"""Rows of any log as events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from streamduel.analysis.report import ExperimentAnalysis
+from tests.unit.analysis.exports import START, only
+
+LISTS = 400
+DAY_MS = 86_400_000
+FORMATS = {"csv": "FORMAT csv", "parquet": "FORMAT parquet"}
+
+
+def joined(path: Path, time: str, options: str = "FORMAT csv") -> ExperimentAnalysis:
+    """Lists with clicks on y a day later, too late, and three of four with one on x at once.
+
+    Args:
+        path: of the log to write.
+        time: of each row, in SQL, from its list `i` and its milliseconds `ms`.
+        options: of the format.
+    """
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"""
+            COPY (
+                SELECT list_id, a, b, teams, rank, {time} AS ts FROM (
+                    SELECT i, i AS list_id, 'x' AS a, 'y' AS b, 'abab' AS teams,
+                        NULL::INTEGER AS rank, {START}::BIGINT + i * 60000 AS ms
+                    FROM range({LISTS}) AS t(i)
+                    UNION ALL
+                    SELECT -1, i, NULL, NULL, NULL, 0, {START}::BIGINT + i * 60000 + 5000
+                    FROM range({LISTS}) AS t(i) WHERE i % 4 < 3
+                    UNION ALL
+                    SELECT -1, i, NULL, NULL, NULL, unnest([1, 3]),
+                        {START}::BIGINT + i * 60000 + {DAY_MS}
+                    FROM range({LISTS}) AS t(i)
+                )
+            ) TO '{path}' ({options})
+            """
+        )
+    return only(path)
+
+
+@pytest.mark.parametrize("value", ["NaN", "inf"])
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_time_that_is_no_number_changes_no_other_time(
+    suffix: str, value: str, tmp_path: Path
+) -> None:
+    time = f"CASE i WHEN 7 THEN '{value}'::DOUBLE ELSE ms END"
+    found = joined(tmp_path / f"x.{suffix}", time, FORMATS[suffix])
+    assert (found.champion, found.days[0].start) == ("x", "2026-09-21")
+    assert found.tallies["late"] == 2 * LISTS - 2, "those on a list without a time are not late"
