@@ -32,6 +32,10 @@ from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
 
+_FIRST_TIMES: Final = {1e11: 1.0, 1e8: 1000.0, 1e14: 1e-3, 1e17: 1e-6}
+"""The smallest number that is a time in a unit, in 1973, and milliseconds per unit; the largest one,
+in 5138, is a thousand times as large. Of two units with equally many times the first is taken."""
+
 MAX_RANKS: Final = LIMITS.max_ranks
 """Ranks of a list and clicks on it."""
 
@@ -358,17 +362,20 @@ def _control(source: Source, texts: Mapping[str, str]) -> str:
 
 
 def _time_factor(engine: Engine, table: Table, text: str) -> float:
-    """Milliseconds per unit of the numbers in a column of times, by the size of the largest.
+    """Milliseconds per unit of the numbers in a column of times: the unit in which most are times.
 
-    Seconds since 1970 have ten digits today, milliseconds thirteen.
+    All rows count, because they may be in any order; NaN and infinity are in no range. Numbers that
+    are too small for any unit are milliseconds since some other moment, as in examples.
     """
-    rows = engine.rows(
-        f"SELECT max(t) FROM (SELECT try_cast({text} AS DOUBLE) AS t FROM {table.relation}"
-        " LIMIT 10000) WHERE isfinite(t)"  # NaN is larger than all numbers
+    ranges = ", ".join(
+        f"count(*) FILTER (t >= {first} AND t < {1000 * first})" for first in _FIRST_TIMES
     )
-    largest = rows[0][0] or 0.0
-    # Smaller ones than 1e8 are no times since 1970; differences of milliseconds, as in examples.
-    for bound, factor in ((1e8, 1.0), (1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3)):
-        if largest < bound:
-            return factor
-    return 1e-6
+    counted = engine.keep(
+        f"looking at the times of {table.where}",
+        f"SELECT {ranges} FROM (SELECT try_cast({text} AS DOUBLE) AS t FROM {table.relation})",
+    )
+    (numbers,) = engine.rows(f"FROM {counted}")
+    most = max(numbers)
+    return next(
+        factor for factor, n in zip(_FIRST_TIMES.values(), numbers, strict=True) if n == most
+    )

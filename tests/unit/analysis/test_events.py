@@ -15,13 +15,17 @@ DAY_MS = 86_400_000
 FORMATS = {"csv": "FORMAT csv", "parquet": "FORMAT parquet"}
 
 
-def joined(path: Path, time: str, options: str = "FORMAT csv") -> ExperimentAnalysis:
+def joined(
+    path: Path, time: str, options: str = "FORMAT csv", order: str = "i", untimed: int = 0
+) -> ExperimentAnalysis:
     """Lists with clicks on y a day later, too late, and three of four with one on x at once.
 
     Args:
         path: of the log to write.
-        time: of each row, in SQL, from its list `i` and its milliseconds `ms`.
+        time: of each row, in SQL, from the number `i` of a list and milliseconds `ms`.
         options: of the format.
+        order: of the rows; clicks have no number.
+        untimed: lists without a time.
     """
     with duckdb.connect() as connection:
         connection.execute(
@@ -29,16 +33,17 @@ def joined(path: Path, time: str, options: str = "FORMAT csv") -> ExperimentAnal
             COPY (
                 SELECT list_id, a, b, teams, rank, {time} AS ts FROM (
                     SELECT i, i AS list_id, 'x' AS a, 'y' AS b, 'abab' AS teams,
-                        NULL::INTEGER AS rank, {START}::BIGINT + i * 60000 AS ms
-                    FROM range({LISTS}) AS t(i)
+                        NULL::INTEGER AS rank,
+                        CASE WHEN i < {LISTS} THEN {START}::BIGINT + i * 60000 END AS ms
+                    FROM range({LISTS + untimed}) AS t(i)
                     UNION ALL
-                    SELECT -1, i, NULL, NULL, NULL, 0, {START}::BIGINT + i * 60000 + 5000
+                    SELECT NULL, i, NULL, NULL, NULL, 0, {START}::BIGINT + i * 60000 + 5000
                     FROM range({LISTS}) AS t(i) WHERE i % 4 < 3
                     UNION ALL
-                    SELECT -1, i, NULL, NULL, NULL, unnest([1, 3]),
+                    SELECT NULL, i, NULL, NULL, NULL, unnest([1, 3]),
                         {START}::BIGINT + i * 60000 + {DAY_MS}
                     FROM range({LISTS}) AS t(i)
-                )
+                ) ORDER BY {order}
             ) TO '{path}' ({options})
             """
         )
@@ -54,3 +59,13 @@ def test_a_time_that_is_no_number_changes_no_other_time(
     found = joined(tmp_path / f"x.{suffix}", time, FORMATS[suffix])
     assert (found.champion, found.days[0].start) == ("x", "2026-09-21")
     assert found.tallies["late"] == 2 * LISTS - 2, "those on a list without a time are not late"
+
+
+@pytest.mark.parametrize("order", ["i NULLS FIRST", "i DESC NULLS LAST"])
+@pytest.mark.parametrize("per_ms", ["1e-3", "1e6"])
+def test_the_unit_of_times_is_that_of_most_in_any_order(
+    per_ms: str, order: str, tmp_path: Path
+) -> None:
+    time = f"(ms * CASE i WHEN 7 THEN 1e3 * {per_ms} ELSE {per_ms} END)::HUGEINT"
+    found = joined(tmp_path / "x.csv", time, order=order, untimed=12_000)
+    assert (found.days[0].start, found.tallies["late"]) == ("2026-09-21", 2 * LISTS - 2)

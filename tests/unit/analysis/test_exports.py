@@ -281,7 +281,7 @@ def test_mixed_units_of_time_are_told(odd: int, tmp_path: Path) -> None:
         for time in (odd, 1_790_000_000_000, 1_790_000_060_000)
     ]
     assert sentence(only(json_lines(tmp_path / "x.json", rows)), "times").startswith(
-        f"{2 if odd > 1_790_000_000_000 else 1} of 3 times are before 1973 or after 5138:"
+        "1 of 3 times are before 1973 or after 5138:"
     )
     assert "times" not in {c.name for c in only(json_lines(tmp_path / "y.json", rows[1:])).checks}
 
