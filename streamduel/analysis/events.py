@@ -27,7 +27,7 @@ from streamduel.analysis.meanings import is_mirrored
 from streamduel.analysis.names import SHOWN
 from streamduel.analysis.row_counts import check_row_counts
 from streamduel.analysis.service_rules import LIMITS
-from streamduel.analysis.tables import Table
+from streamduel.analysis.tables import TIMES, Table
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
@@ -85,7 +85,8 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     own = source.kind != "flat"
     time = source.columns.fields.get("ts")
     factor = 1.0
-    if not own and time is not None:
+    is_date = source.table.columns.get(time or "", "").startswith(TIMES)
+    if not own and time is not None and not is_date:
         factor = _time_factor(engine, source.table, source.table.text(time))
     texts = _texts(engine, source, factor)
     ignored = _ignored(source)

@@ -43,6 +43,8 @@ PLAIN: Final = (
     "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN", "UUID",
 )  # fmt: skip
 
+TIMES: Final = ("TIMESTAMP", "DATE")
+"""Beginnings of the types of times, whose text is a number of milliseconds since 1970."""
 
 Row = dict[str, Any]
 
@@ -100,7 +102,7 @@ class Table:
 def _text_of(kind: str, value: str) -> str:
     if kind == "VARCHAR":
         return f"trim({value})"  # CSV may have ', ' between values
-    if kind.startswith(("TIMESTAMP", "DATE")):
+    if kind.startswith(TIMES):
         return f"epoch_ms({value}::TIMESTAMPTZ)::VARCHAR"
     if kind in PLAIN or kind.startswith(("ENUM", "DECIMAL")):
         return f"{value}::VARCHAR"

@@ -69,3 +69,12 @@ def test_the_unit_of_times_is_that_of_most_in_any_order(
     time = f"(ms * CASE i WHEN 7 THEN 1e3 * {per_ms} ELSE {per_ms} END)::HUGEINT"
     found = joined(tmp_path / "x.csv", time, order=order, untimed=12_000)
     assert (found.days[0].start, found.tallies["late"]) == ("2026-09-21", 2 * LISTS - 2)
+
+
+@pytest.mark.parametrize("value", ["TIMESTAMP '9999-12-31'", "'9999-12-31'::DATE"])
+def test_dates_have_no_unit(value: str, tmp_path: Path) -> None:
+    """Not even where most of them stand for none."""
+    time = f"CASE WHEN i % 4 > 0 THEN {value} ELSE make_timestamp(ms * 1000) END"
+    path = tmp_path / "x.parquet"
+    found = joined(path, f"CASE WHEN rank IS NULL THEN {time} ELSE {value} END", FORMATS["parquet"])
+    assert [day.start for day in found.days][:1] == ["2026-09-21"]
