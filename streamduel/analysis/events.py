@@ -33,8 +33,8 @@ from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
 
 _FIRST_TIMES: Final = {1e11: 1.0, 1e8: 1000.0, 1e14: 1e-3, 1e17: 1e-6}
-"""The smallest number that is a time in a unit, in 1973, and milliseconds per unit; the largest one,
-in 5138, is a thousand times as large. Of two units with equally many times the first is taken."""
+"""The smallest number that is a time in a unit, in 1973, and milliseconds per unit; the largest, in
+5138, is a thousand times as large. Of two units with equally many times the first is taken."""
 
 MAX_RANKS: Final = LIMITS.max_ranks
 """Ranks of a list and clicks on it."""
@@ -46,7 +46,8 @@ CREATE TABLE events (
     a VARCHAR, b VARCHAR, winner VARCHAR, wins_a BIGINT, wins_b BIGINT, ties BIGINT,
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
     docs VARCHAR[], impression UHUGEINT, rank BIGINT, doc VARCHAR, action VARCHAR, arm VARCHAR,
-    ts BIGINT, client UHUGEINT, segment VARCHAR, query VARCHAR,
+    ts BIGINT, clicked_at BIGINT, -- of a click: its own, not the broker's time
+    client UHUGEINT, segment VARCHAR, query VARCHAR,
     detail VARCHAR, actor VARCHAR, control VARCHAR, unusable VARCHAR
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
@@ -59,7 +60,7 @@ CREATE TABLE readings (name VARCHAR, verdict VARCHAR, sentence VARCHAR) -- what 
 _TEXTS: Final = (
     "type", "experiment", "a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks",
     "clicks_a", "clicks_b", "clicked_docs", "docs", "chances", "impression", "rank", "doc",
-    "action", "arm", "id", "ts", "client", "query",
+    "action", "arm", "id", "ts", "own_ts", "client", "query",
 )  # fmt: skip
 
 _MAY_BE_NOTHING: Final = frozenset({"id", "client", "impression", "teams", "rank", "doc", "ts"})
@@ -98,13 +99,15 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     counts = ", ".join(f"count(*) FILTER ({condition})" for condition in ignored.values())
     row = engine.rows(f"SELECT {counts} FROM {source.table.relation}")[0] if counts else ()
     kind = _typed_kind() if own else _flat_kind(set(texts))
+    clicked_at = f"milliseconds(own_ts, {factor})" if "own_ts" in texts else "ts"
     sides_only = "true" if source.sides_only else "is_counted"
     engine.run(
         f"reading {source.table.where}",
         f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
         " coalesce(is_numbered, false),"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
-        " impression, rank, doc, action, arm, ts, client, segment, query,"
+        f" impression, rank, doc, action, arm, ts, CASE WHEN kind = 'click' THEN {clicked_at} END,"
+        " client, segment, query,"
         " detail, actor, control,"
         " left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem IS"
         " NOT NULL THEN coalesce(rejected, CASE problem WHEN 'winner' THEN winner_text WHEN 'teams'"
@@ -153,6 +156,7 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
         # The time of the service on Kafka; a negative one is none.
         factor = _time_factor(engine, table, "broker_time")
         time = f"milliseconds(broker_time, {factor})"
+        texts["own_ts"] = texts["ts"]
         texts["ts"] = f"coalesce(CASE WHEN {time} >= 0 THEN {time}::VARCHAR END, {texts['ts']})"
     if source.unnamed:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
@@ -257,7 +261,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
-      detail, actor, control, misfit, rejected,
+      detail, actor, control, misfit, rejected, own_ts,
       winner AS winner_text, teams AS teams_text, ts AS ts_text,
       concat_ws(' / ', wins_a, wins_b, ties) AS counts_text,
       coalesce(clicked_docs, clicks) AS clicks_text"""

@@ -131,7 +131,7 @@ def _join_clicks(engine: Engine, window_ms: int) -> None:
         CREATE TABLE clicks AS
         SELECT c.row, i.row AS list, coalesce(c.experiment, i.experiment) AS experiment,
             coalesce(c.rank, list_position(i.docs, c.doc) - 1) AS rank,
-            c.action, c.ts, c.is_numbered, i.teams,
+            c.action, c.ts, c.clicked_at, c.is_numbered, i.teams,
             CASE WHEN i.row IS NULL OR c.ts < i.ts - {window_ms}
                    OR (i.kind <> 'impression' AND c.ts < i.ts) THEN 'unjoined'
                  WHEN i.kind <> 'impression' OR c.ts > i.ts + {window_ms} THEN 'late'
@@ -197,7 +197,8 @@ def _group_clicks(engine: Engine) -> None:
         engine.rows(
             f"""
             INSERT INTO grouped
-            SELECT list, list(click_of(rank, action, ts) ORDER BY ts NULLS LAST, row) FROM clicks
+            SELECT list, list(click_of(rank, action, clicked_at) ORDER BY ts NULLS LAST, row)
+            FROM clicks
             WHERE outcome = 'accepted' AND list >= {start} AND list < {start + width} GROUP BY list
             """
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from streamduel.analysis.report import ExperimentAnalysis
-from tests.unit.analysis.exports import START, only
+from tests.unit.analysis.exports import START, Row, json_lines, only
 
 LISTS = 400
 DAY_MS = 86_400_000
@@ -78,3 +79,24 @@ def test_dates_have_no_unit(value: str, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     found = joined(path, f"CASE WHEN rank IS NULL THEN {time} ELSE {value} END", FORMATS["parquet"])
     assert [day.start for day in found.days][:1] == ["2026-09-21"]
+
+
+@pytest.mark.parametrize(("own", "winner"), [({0: START, 1: START + 1}, "x"), ({0: START}, "y")])
+def test_clicks_of_a_dump_are_credited_in_the_order_of_their_own_times(
+    own: dict[int, int], winner: str, tmp_path: Path
+) -> None:
+    """If each has one, as in the service; else in the order of their arrival."""
+    records: list[Row] = []
+    for n in range(100):
+        records.append(
+            {"type": "impression", "id": f"{n}", "a": "x", "b": "y", "teams": ["a", "b"]}
+        )
+        for rank in (1, 0):
+            click = {"type": "click", "id": f"{n}/{rank}", "impression": f"{n}", "rank": rank}
+            records.append({**click, **({"ts": own[rank]} if rank in own else {})})
+    rows = [
+        {"partition": 0, "offset": n, "timestamp": START + 10 * n,
+         "value": json.dumps({**record, "experiment": "search"})}
+        for n, record in enumerate(records)
+    ]  # fmt: skip
+    assert only(json_lines(tmp_path / "x.jsonl", rows), credit="first_click").leader == winner
