@@ -11,6 +11,7 @@ from streamduel.analysis.list_ids import id_columns
 from streamduel.analysis.names import RANKERS
 from streamduel.analysis.ranker_objects import NUMBERS, score_of
 from streamduel.analysis.tables import Table
+from streamduel.errors import ConfigurationError
 
 RANKER: Final = (*(it + end for it in RANKERS for end in ("", "name", "id")), "team")
 """What logs call the column of the ranker."""
@@ -39,7 +40,11 @@ class Parts(NamedTuple):
 
 
 def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | None:
-    """The columns of a row for each ranker; None if the rows are something else."""
+    """The columns of a row for each ranker; None if the rows are something else.
+
+    Raises:
+        ConfigurationError: no two numbers of a list differ, because one of them is missing.
+    """
     names = {plain(column): column for column in reversed(table.columns)}
     ids = [each for each in table.columns if each == chosen.columns.get("id")] or id_columns(
         list(table.columns)
@@ -54,29 +59,45 @@ def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | No
     if told.tell_winners or {"a", "b", "rank", "doc"} & told.fields.keys():
         return None
     # An id may be that of a row, and a number that of the list.
-    found = (Parts(each, ranker, number, field) for field, number in numbers for each in ids)
-    return next((parts for parts in found if _are_pairs(engine, table, parts)), None)
+    incomplete = None
+    for parts in (Parts(each, ranker, number, field) for field, number in numbers for each in ids):
+        share, differ, is_incomplete = _look(engine, table, parts)
+        if share >= SHARE and differ:
+            return parts
+        if share >= SHARE and is_incomplete:
+            incomplete = incomplete or parts
+    if incomplete is not None:
+        raise ConfigurationError(
+            f"'{incomplete.number[:80]}' of '{table.where}' must have a number for both rankers of"
+            " a list (found one, and nothing); write 0 instead of nothing, in the file or with"
+            " --sql."
+        )
+    return None
 
 
-def _are_pairs(engine: Engine, table: Table, parts: Parts) -> bool:
-    id_, ranker = table.text(parts.id), table.text(parts.ranker)
+def _look(engine: Engine, table: Table, parts: Parts) -> tuple[float, bool, bool]:
+    """The share of lists with two rankers, whether numbers of a list differ, or one is missing."""
+    id_, ranker, number = (table.text(each) for each in parts[:3])
     (total,) = engine.rows(f"SELECT count(*) FROM (SELECT 1 FROM {table.relation} LIMIT {FIRST})")[
         0
     ]
     few = f"AND hash({id_}) % 64 = 0" if total == FIRST else ""
-    (share, differ) = engine.rows(
-        f"SELECT avg((rankers = 2 AND numbers = 2)::INTEGER), bool_or(lowest <> highest) FROM"
-        f" (SELECT count(DISTINCT {ranker}) AS rankers, {_numbers(table, parts)} AS numbers,"
-        f" min({table.text(parts.number)}) AS lowest, max({table.text(parts.number)}) AS highest"
+    (share, differ, is_incomplete) = engine.rows(
+        "SELECT avg((rankers = 2 AND numbers = 2)::INTEGER), bool_or(lowest <> highest),"
+        " bool_or(rankers = 2 AND known = 1)"
+        f" FROM (SELECT count(DISTINCT {ranker}) AS rankers, {_numbers(table, parts)} AS numbers,"
+        f" count(DISTINCT {ranker}) FILTER (NOT is_nothing({number})) AS known,"
+        f" min({number}) AS lowest, max({number}) AS highest"
         f" FROM {table.relation} WHERE NOT is_nothing({id_}) {few} GROUP BY {id_})"
     )[0]
-    return (share or 0.0) >= SHARE and bool(differ)
+    return share or 0.0, bool(differ), bool(is_incomplete)
 
 
 def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:
     """The table with a row for each list.
 
-    Lists without two rankers, or with two numbers of one of them, get a row that cannot be used.
+    Lists without two rankers, or with two numbers or none of one of them, get a row that cannot be
+    used.
     """
     id_, ranker, number = (table.text(each) for each in parts[:3])
     if parts.field == "score":
@@ -87,8 +108,8 @@ def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:
     values |= {
         "a": f"CASE WHEN {usable} THEN min({ranker}) END",
         "b": f"CASE WHEN {usable} THEN max({ranker}) END",
-        f"{parts.field}_a": f"arg_min({number}, {ranker})",
-        f"{parts.field}_b": f"arg_max({number}, {ranker})",
+        f"{parts.field}_a": f"arg_min_null({number}, {ranker})",
+        f"{parts.field}_b": f"arg_max_null({number}, {ranker})",
     }
     selected = ", ".join(f"{value} AS {column}" for column, value in values.items())
     key = f"CASE WHEN is_nothing({id_}) THEN uuid()::VARCHAR ELSE {id_} END"

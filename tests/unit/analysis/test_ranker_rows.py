@@ -79,6 +79,30 @@ def test_lists_that_say_two_things_or_have_one_ranker_cannot_be_used(tmp_path: P
     assert found.tallies["accepted"] == len(ROWS) - 1
 
 
+@pytest.mark.parametrize("number", ["clicks", "credit", "won"])
+def test_lists_with_a_number_of_one_ranker_only_cannot_be_used(number: str, tmp_path: Path) -> None:
+    value: dict[str, object] = {"clicks": 1, "credit": 1.25, "won": True}
+    log = rows("ranker", number)
+    log += [
+        {"query_id": f"q{n}", "ranker": ranker, number: value[number] if ranker == "ltr" else None}
+        for n in range(50)
+        for ranker in ("bm25", "ltr")
+    ]
+    found = only(json_lines(tmp_path / "x.jsonl", log))
+    check(found)
+    assert found.tallies["dead_letter"] == 50
+
+
+@pytest.mark.parametrize("number", ["clicks", "credit", "won"])
+def test_a_log_with_the_numbers_of_winners_only_is_refused(number: str, tmp_path: Path) -> None:
+    log = [
+        row if row[number] in {1, 1.25} else row | {number: None}
+        for row in rows("ranker", number)
+    ]
+    with pytest.raises(ConfigurationError, match=f"'{number}' of .* write 0 instead of nothing"):
+        only(json_lines(tmp_path / "x.jsonl", log))
+
+
 def test_one_ranker_for_each_user_is_no_interleaving(tmp_path: Path) -> None:
     log = json_lines(tmp_path / "x.jsonl", rows("ranker", "clicks", shown=("a",)))
     with pytest.raises(ConfigurationError, match=r"nothing in .* is recognised"):
