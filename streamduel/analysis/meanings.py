@@ -143,7 +143,7 @@ def _numbers(engine: Engine, source: Source, values: str) -> set[float]:
     column = source.columns.fields["winner"]
     rows = engine.rows(
         "WITH numbers AS (SELECT try_cast(x AS DOUBLE) AS number, is_name, n,"
-        f" number IN (-1, 0, 0.5, 1, 2) AS is_usual FROM {values})"
+        f" number IN (-1, 0, 0.5, 1, 2) AS is_usual FROM {values} WHERE NOT is_nothing(x))"
         ", others AS (SELECT * FROM numbers WHERE NOT is_usual AND NOT is_name)"
         " SELECT DISTINCT number, is_name FROM (FROM numbers WHERE is_usual UNION ALL FROM others"
         f" WHERE (SELECT sum(n) FROM others) > {RARE} * (SELECT sum(n) FROM numbers))"

@@ -68,6 +68,16 @@ def test_outcomes_mean_the_same_in_any_order_of_the_rows(
     assert (pair.a, pair.wins_b, pair.wins_a, pair.ties) == ("bm25", *counts.values())
 
 
+@pytest.mark.parametrize(("a", "b"), [("1.0", "2.0"), ("1.0", "-1.0"), ("1.0", "0.0")])
+def test_no_number_beside_numbers_is_a_tie(a: str, b: str, tmp_path: Path) -> None:
+    ties = {"NaN": 20, "0.5" if b == "0.0" else "nan": TIES - 20}
+    written = iter([tie for tie, n in ties.items() for _ in range(n)])
+    rows = named(
+        **RANKERS, outcome=lambda r: next(written) if winner(r) == "tie" else words(a, b, "")(r)
+    )
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
 def test_a_rare_other_number_does_not_change_what_numbers_mean(tmp_path: Path) -> None:
     rows = named(**RANKERS, winner=words(1, 2, 0))
     found = only(json_lines(tmp_path / "x.jsonl", [{**rows[0], "winner": 7}, *rows]))
