@@ -19,7 +19,7 @@ from streamduel.analysis.report import (
     credit_rows,
 )
 from streamduel.analysis.side_checks import fairness, named, sides
-from streamduel.analysis.tables import rejects
+from streamduel.analysis.tables import UNCOUNTED, rejects
 from streamduel.diagnosis import Grade
 from streamduel.errors import counted, readable
 from streamduel.stream.alarms import TOLERATED
@@ -293,9 +293,10 @@ def _usable(engine: Engine, facts: Facts) -> Check:
         f"{n:,} because of their {reason}"
         for n, reason in list(zip(counts, [*reasons, *rejected], strict=True))[:5]
     )
+    is_known = not any(reason.endswith(UNCOUNTED) for reason in rejected)
     return _judged(
         "usable records",
-        lost / max(1, total),
+        lost / max(1, total) if is_known else 1.0,
         f"{lost:,} of {total:,} records cannot be used{': ' + named if named else ''}.",
         "See docs/analyze.md for what each field may contain.",
     )

@@ -36,7 +36,11 @@ OUTER, INNER = "outer", "inner"
 fields of a struct are inside."""
 
 MAX_REJECTS: Final = 100_000
-"""Rows of a file that are counted although DuckDB cannot read them."""
+"""Errors of a file of CSV that DuckDB stores in each scan, to count the rows that it cannot read; a
+row has one for each column that is missing."""
+
+UNCOUNTED: Final = " (at least so many)"
+"""Behind the reason of rows of which some are not counted."""
 
 PLAIN: Final = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
@@ -170,14 +174,18 @@ def _of_columns(engine: Engine, relation: str, where: str, lines: Sequence[str] 
 
 
 def rejects(engine: Engine) -> dict[str, int]:
-    """The rows of CSV that DuckDB could not read and left out, by reason."""
+    """The rows of CSV that DuckDB could not read and left out, by reason; `UNCOUNTED` if more."""
     if not engine.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'"):
         return {}
+    more = engine.rows(
+        f"SELECT 1 FROM reject_errors GROUP BY scan_id, file_id"
+        f" HAVING count(*) >= {MAX_REJECTS} LIMIT 1"
+    )
     rows = engine.rows(
         "SELECT lower(error_type::VARCHAR), count(DISTINCT (file_path, line)) FROM reject_errors"
         " JOIN reject_scans USING (scan_id, file_id) GROUP BY 1 ORDER BY 1"
     )
-    return {f"{reason} in CSV": int(count) for reason, count in rows}
+    return {f"{reason} in CSV{UNCOUNTED if more else ''}": int(count) for reason, count in rows}
 
 
 def _described(engine: Engine, query: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from streamduel.analysis import tables
+from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.inputs import find
 
@@ -77,3 +78,19 @@ def test_many_files_of_a_kind_are_one_table(
             (str(number), "a") for number in range(1, len(FILES) + 1)
         )
         assert tables.rejects(engine) == {"missing columns in CSV": 1}
+
+
+@pytest.mark.parametrize(("most", "end"), [(11, ""), (10, " (at least so many)")])
+def test_rows_that_duckdb_no_longer_counts_are_told(
+    most: int, end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MAX_REJECTS", most)
+    path = tmp_path / "x.csv"
+    duels = "".join(f"{n},x,y,{'xy'[n % 2]}\n" for n in range(1000))
+    path.write_text(f"id,a,b,winner\n{duels}" + "too,short\n" * 5)  # two errors each
+    found = analyze(Request([str(path)]))
+    reason = f"missing columns in CSV{end}"
+    assert found.unread == {reason: 5}
+    (check,) = [x for x in found.experiments["experiment"].checks if x.name == "usable records"]
+    assert check.verdict == ("failed" if end else "fine")
+    assert f"5 because of their {reason}." in check.sentence
