@@ -39,6 +39,9 @@ MAX_REJECTS: Final = 100_000
 """Errors of a file of CSV that DuckDB stores in each scan, to count the rows that it cannot read; a
 row has one for each column that is missing."""
 
+_JSON: Final = "to_json(struct_pack(*COLUMNS(*)))"
+"""A row as JSON, in SQL; an alias of the table could be the name of a column, too."""
+
 UNCOUNTED: Final = " (at least so many)"
 """Behind the reason of rows of which some are not counted."""
 
@@ -255,7 +258,7 @@ def rows_as_json(table: Table) -> str:
     """What is after FROM, for rows of JSON in the column `json`."""
     if table.is_json:
         return table.relation
-    return _bounded(f"(SELECT to_json(row) AS json FROM {table.relation} AS row)")
+    return _bounded(f"(SELECT {_JSON} AS json FROM {table.relation})")
 
 
 def with_keys(engine: Engine, rows: Table) -> Table:
@@ -308,9 +311,8 @@ def _paths(value: Mapping[str, Any], prefix: str, levels: int = MAX_LEVELS - 1) 
 
 def sample(engine: Engine, table: Table) -> list[Row]:
     """The first rows, as far as they are objects."""
-    value = "json" if table.is_json else "to_json(row)"
-    source = table.relation if table.is_json else f"{table.relation} AS row"
-    rows = engine.rows(f"SELECT {value}::VARCHAR FROM {source} LIMIT {SAMPLE}")
+    value = "json" if table.is_json else _JSON
+    rows = engine.rows(f"SELECT {value}::VARCHAR FROM {table.relation} LIMIT {SAMPLE}")
     return [row for (text,) in rows if text is not None and (row := decoded(text)) is not None]
 
 

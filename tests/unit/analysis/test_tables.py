@@ -94,3 +94,13 @@ def test_rows_that_duckdb_no_longer_counts_are_told(
     (check,) = [x for x in found.experiments["experiment"].checks if x.name == "usable records"]
     assert check.verdict == ("failed" if end else "fine")
     assert f"5 because of their {reason}." in check.sentence
+
+
+@pytest.mark.parametrize("column", ["row", "json", "t", "x"])
+def test_a_row_has_all_its_columns_whatever_their_names(column: str) -> None:
+    with Engine() as engine:
+        table = tables.query_table(engine, f"SELECT 1 AS {column}, 'bm25' AS a")
+        row = {column: 1, "a": "bm25"}
+        assert tables.sample(engine, table) == [row]
+        ((text,),) = engine.rows(f"SELECT json::VARCHAR FROM {tables.rows_as_json(table)}")
+        assert json.loads(text) == row
