@@ -185,15 +185,24 @@ class Engine:
         )
 
     def statements(self, sql: str) -> list[str]:
-        """The statements of a text of SQL.
+        """The statements of a text of SQL, without the semicolons and comments behind them.
 
         Raises:
             StreamduelError: it is no SQL.
         """
         try:
-            return [part.query for part in self.connection.extract_statements(sql)]
+            parts = self.connection.extract_statements(sql)
+            return [self._without_end(part.query) for part in parts]
         except self._duckdb.Error as error:
             raise self._readable(error) from error
+
+    def _without_end(self, statement: str) -> str:
+        text = statement.encode()
+        for start, kind in reversed(self._duckdb.tokenize(statement)):
+            if kind != self._duckdb.token_type.comment and text[start : start + 1] != b";":
+                break
+            text = text[:start]
+        return text.decode()
 
     def done(self, what: str, share: float) -> None:
         """Show the progress of work outside of DuckDB."""

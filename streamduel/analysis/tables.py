@@ -228,7 +228,7 @@ def query_table(engine: Engine, sql: str) -> Table:
         ConfigurationError: there is no statement.
         StreamduelError: DuckDB cannot run one.
     """
-    statements = [part.strip().rstrip(";") for part in engine.statements(sql)]
+    statements = engine.statements(sql)
     if not statements:
         raise ConfigurationError("--sql must be a query (found none).")
     for statement in statements[:-1]:

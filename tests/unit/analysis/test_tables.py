@@ -104,3 +104,12 @@ def test_a_row_has_all_its_columns_whatever_their_names(column: str) -> None:
         assert tables.sample(engine, table) == [row]
         ((text,),) = engine.rows(f"SELECT json::VARCHAR FROM {tables.rows_as_json(table)}")
         assert json.loads(text) == row
+
+
+@pytest.mark.parametrize(
+    "end", ["", ";", " ; ;", "; -- done; é", "\n-- all rows", " /* é; */ ; -- done\n"]
+)
+def test_a_query_may_end_with_a_comment(end: str) -> None:
+    with Engine() as engine:
+        table = tables.query_table(engine, f"CREATE TABLE t AS SELECT ';é' AS a; FROM t{end}")
+        assert engine.rows(f"SELECT a FROM {table.relation}") == [(";é",)]
