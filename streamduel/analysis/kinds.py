@@ -103,7 +103,7 @@ def source(engine: Engine, table: Table, chosen: Chosen, *, alone: bool) -> Sour
     if kind is not None:
         return Source(table, kind, Columns({}, []), rows)
     if table.is_json and are_own(rows, chosen):
-        return Source(table, "own", own_columns(chosen), rows)
+        return Source(replace(table, is_own=True), "own", own_columns(chosen), rows)
     return _of_another(engine, table, rows, chosen, alone=alone)
 
 

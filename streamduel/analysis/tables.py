@@ -69,6 +69,7 @@ class Table:
         lines: the first lines of CSV.
         has_broker_time: whether the relation has the broker's time of each record, as text in the
             column `broker_time`.
+        is_own: whether the rows are streamduel's own records, in which "null" is a name.
     """
 
     relation: str
@@ -78,6 +79,7 @@ class Table:
     whole: str = ""
     lines: Sequence[str] = ()
     has_broker_time: bool = False
+    is_own: bool = False
 
     def text(self, column: str, *, quotes: bool = False) -> str:
         """The value of a column as text, in SQL; arrays and objects are JSON.
@@ -89,6 +91,8 @@ class Table:
         if self.is_json:
             steps = [column] if self.columns.get(column) == OUTER else column.split(".")
             path = path_of(*steps)
+            if self.is_own and not quotes:
+                return f"(json ->> {quoted(path)})"  # NULL for null
             arrow = "->" if quotes else "->>"
             return f"nullif((json {arrow} {quoted(path)})::VARCHAR, 'null')"
         if self.columns.get(column, INNER) == INNER and "." in column:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.fields import Chosen, Columns
 from streamduel.analysis.own_records import are_own, have_own_values, type_column
 from tests.unit.analysis.exports import (
     ROWS,
+    WINS,
     Row,
     check,
     json_lines,
@@ -122,6 +124,21 @@ def test_streamduels_own_records_are_read_strictly(tmp_path: Path) -> None:
     ]  # fmt: skip
     found = only(json_lines(tmp_path / "x.jsonl", rows))
     assert found.tallies["dead_letter"] == len(ROWS) / 4
+
+
+def test_null_in_quotes_is_a_name(tmp_path: Path) -> None:
+    names = {"bm25": "null", "ltr": "ltr"}
+    rows: list[Row] = [
+        {"type": "duel", "id": row["id"], "experiment": "null", "a": names[row["a"]],
+         "b": names[row["b"]], "winner": winner(row), "client": "null" if n % 2 else None,
+         "segment": "null" if n % 4 else None}
+        for n, row in enumerate(ROWS)
+    ]  # fmt: skip
+    found = analyze(Request([str(json_lines(tmp_path / "x.jsonl", rows))])).experiments["null"]
+    (pair,) = found.pairs
+    assert (pair.a, pair.wins_a, pair.wins_b) == ("ltr", WINS["ltr"], WINS["bm25"])
+    assert (found.clients.clients, found.clients.duels) == (1, len(ROWS) / 2)
+    assert found.segments["segment"]["null"].duels == len(ROWS) * 3 / 4
 
 
 @pytest.mark.parametrize("fault", [{"winner": "none"}, {"id": 7}, {"a": None}], ids=str)
