@@ -109,6 +109,7 @@ def find(logs: Iterable[str], folder: Path) -> tuple[list[File], list[str]]:
             files[_remote(log)] = None
             continue
         for path in paths(log):
+            _check_name(path)
             try:
                 files[_local(path, folder)] = None
             except _EmptyFileError as error:
@@ -182,6 +183,16 @@ def _remote(address: str) -> File:
     if stem.endswith((".parquet", ".pq")):
         return File(address, "parquet", "none")
     return File(address, "csv" if stem.endswith((".csv", ".tsv")) else "json", compression)
+
+
+def _check_name(path: Path) -> None:
+    """DuckDB takes names in UTF-8 only."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError(
+            f"the name of a file must be UTF-8 (found {str(path)!r}); rename it."
+        ) from None
 
 
 def _local(path: Path, folder: Path) -> File:

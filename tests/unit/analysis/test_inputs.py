@@ -30,6 +30,15 @@ def winners(path: Path, winner: str, n: int = 200) -> Path:
     return path
 
 
+def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+    winners(tmp_path / "log.csv", "x")
+    path = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    winners(path, "y")
+    for log in (path, tmp_path):
+        with pytest.raises(ConfigurationError, match=r"must be UTF-8 \(found '.*caf\\udce9.csv'"):
+            analyze(Request([str(log)]))
+
+
 @pytest.mark.parametrize(
     ("name", "other"),
     [("log[1].csv", "log1.csv"), ("s*r.csv", "star.csv"), ("lo?.csv", "log.csv")],
