@@ -96,8 +96,7 @@ def test_lists_with_a_number_of_one_ranker_only_cannot_be_used(number: str, tmp_
 @pytest.mark.parametrize("number", ["clicks", "credit", "won"])
 def test_a_log_with_the_numbers_of_winners_only_is_refused(number: str, tmp_path: Path) -> None:
     log = [
-        row if row[number] in {1, 1.25} else row | {number: None}
-        for row in rows("ranker", number)
+        row if row[number] in {1, 1.25} else row | {number: None} for row in rows("ranker", number)
     ]
     with pytest.raises(ConfigurationError, match=f"'{number}' of .* write 0 instead of nothing"):
         only(json_lines(tmp_path / "x.jsonl", log))
