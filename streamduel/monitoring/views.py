@@ -100,8 +100,9 @@ class Wanted(NamedTuple):
 class ExperimentView:
     """One experiment as of a commit.
 
-    Costly figures are computed on first access, by the thread that asks; for more than
-    `MAX_ARMS_ON_DEMAND` arms only by the history's thread, in `assess_many_arms`.
+    Costly figures are computed on first access, by the thread that asks. Those of an `Assessment`
+    are the costliest: for more than `MAX_ARMS_ON_DEMAND` arms only the history's thread computes
+    them, in `assess_many_arms`. Confidence takes a tenth of a second with 1000 arms.
 
     Attributes:
         version: the number of changes; equal numbers, equal views.

@@ -55,6 +55,9 @@ RHO: Final = 8.0
 MAX_SQUARE: Final = 690.0
 """The largest z² / 2: more evidence makes no difference, and exp(690) is finite."""
 
+AT_ONCE: Final = 1 << 14
+"""Pairs whose arrays stay in the cache of a core: with 1000 arms three times as fast as all."""
+
 
 def wealth(more: float, fewer: float) -> tuple[float, float]:
     """M_ij of the arm i that has won more duels of a pair, and M_ji.
@@ -122,7 +125,13 @@ def log_evidence(wins: Floats) -> Floats:
     >>> log_evidence(np.array([[0.0, 560.0], [440.0, 0.0]])).round(3).tolist()
     [[0.0, 5.933], [0.0, 0.0]]
     """
-    return log_evidence_of(wins, wins.T)
+    evidence = np.zeros(wins.shape)
+    ahead = np.flatnonzero(wins > wins.T)  # without more wins than losses there is none
+    won, lost = wins.take(ahead), wins.T.take(ahead)
+    for start in range(0, len(ahead), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        np.put(evidence, ahead[part], log_evidence_of(won[part], lost[part]))
+    return evidence
 
 
 def log_evidence_of(wins: Floats, losses: Floats) -> Floats:
@@ -333,7 +342,11 @@ def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
     >>> round(confidence(wins, 0, "condorcet"), 3), round(confidence(wins, 1, "condorcet"), 3)
     (0.992, 0.0)
     """
-    sure, n_arms = sure_at(wins, champion, seeks), len(wins)
+    return confidence_at(sure_at(wins, champion, seeks), len(wins), seeks)
+
+
+def confidence_at(sure: float, n_arms: int, seeks: Winner) -> float:
+    """`confidence` in one of K arms of which there is this evidence, by `sure_at`."""
     if seeks == "condorcet":
         return 1.0 - error_of(sure, n_arms)
     return max(0.0, 1.0 - exp(nats(0.0, n_arms, seeks) - sure))

@@ -27,6 +27,7 @@ from streamduel.preference.evidence import (
     Winner,
     comparisons,
     confidence,
+    confidence_at,
     intervals_of,
     nats,
     nats_of_all,
@@ -175,15 +176,15 @@ class Verdict:
             margin: a difference in preference that does not matter, from 0 to below 1/2.
         """
         needed = nats(level, len(wins), seeks)
-        shares = np.minimum(comparisons(wins, champion, seeks) / needed, 1.0)
+        of_rivals = np.delete(comparisons(wins, champion, seeks), champion, axis=0)
         return cls(
             wins=wins,
             ties=ties,
             champion=champion,
             seeks=seeks,
             level=level,
-            confidence=confidence(wins, champion, seeks),
-            progress=float(np.delete(shares, champion, axis=0).mean()),
+            confidence=confidence_at(float(of_rivals.min()), len(wins), seeks),
+            progress=float(np.minimum(of_rivals / needed, 1.0).mean()),
             margin=margin,
         )
 

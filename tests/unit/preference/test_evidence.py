@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from streamduel.preference.evidence import (
     confidence,
     intervals,
     log_evidence,
+    log_evidence_of,
     nats,
     sure_at,
 )
@@ -36,6 +38,25 @@ def test_evidence_equals_mixture_of_paper(wins: float, losses: float) -> None:
     found = log_evidence(np.array([[0, wins], [losses, 0]]))
     assert found[0, 1] == pytest.approx(math.log(max(mixture(wins, losses), 1.0)), abs=1e-6)
     assert found[0, 0] == 0
+
+
+@pytest.mark.parametrize("n_arms", [2, 40, 200])
+def test_evidence_of_a_matrix_is_that_of_its_pairs(n_arms: int) -> None:
+    wins = np.random.RandomState(7).randint(0, 40, (n_arms, n_arms)) / 2
+    assert np.array_equal(log_evidence(wins), log_evidence_of(wins, wins.T))
+
+
+def test_evidence_of_many_arms_is_computed_in_parts() -> None:
+    wins = np.random.RandomState(7).randint(0, 40, (500, 500)).astype(np.float64)
+    tracemalloc.start()
+    try:
+        log_evidence(wins)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # The result, a transposed copy, and of half of the pairs their places, wins and losses; each
+    # of the steps of the formula would take as much as the result.
+    assert peak < 5 * wins.nbytes
 
 
 def test_mixture_mean_at_most_one() -> None:

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from streamduel.preference.arrays import Floats
-from streamduel.preference.evidence import Winner, confidence, intervals, sure_against
+from streamduel.preference.evidence import (
+    Winner,
+    confidence,
+    intervals,
+    log_evidence,
+    sure_against,
+)
 from streamduel.preference.verdict import LEVEL, Verdict
+from tests.unit.preference.calls import calls
 
 ORDER: Floats = np.array([[0, 290, 580, 95], [210, 0, 70, 60], [420, 30, 0, 75], [5, 40, 25, 0.0]])
 NAMES = ("w", "x", "y", "z")
@@ -63,6 +70,11 @@ def test_least_evidence_of_rivals_decides() -> None:
     against = sure_against(ORDER, 0, "copeland")
     assert against.shape == (4,)
     assert confidence(ORDER, 0, "copeland") == max(0, 1 - 12 * np.exp(-against[1:].min()))
+
+
+def test_evidence_of_all_pairs_is_computed_once() -> None:
+    counted = calls(lambda: verdict(ORDER, seeks="copeland"))
+    assert counted[log_evidence.__code__] == 1
 
 
 def test_losers_are_out_and_champion_is_not() -> None:
