@@ -48,7 +48,7 @@ MAX_EXAMPLES: Final = 20
 """The most examples that a person is likely to read."""
 
 MAX_CELLS: Final = 200_000
-"""Counts of pairs in all segments: 3 MB, judged in some tens of milliseconds."""
+"""Counts of pairs in all segments: 3 MB, judged in a tenth of a second."""
 
 Segments = Annotated[
     dict[Name, Annotated[list[Name], Field(min_length=1, max_length=MAX_SEGMENTS)]],

@@ -57,8 +57,8 @@ def create_app(metrics: Metrics, history: History, pages: Pages) -> ASGIApp:
     """The ASGI application.
 
     Its endpoints are coroutines without an await: the server's thread makes one answer after the
-    other, so no number of clients takes more than one thread's share of the interpreter. Probes do
-    not wait for other answers.
+    other, so no number of clients takes more than one thread's share of the interpreter. A probe
+    waits for the answer that is being made, and for no other one.
 
     Args:
         metrics: the figures and their registry.

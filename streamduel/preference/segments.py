@@ -82,16 +82,34 @@ def judge_segments(
 navigational and 0.300 (0.247 … 0.353) in informational.
     """
     segments: dict[str, dict[str, SegmentResult]] = {}
-    pairs: dict[str, dict[str, list[PairResult]]] = {}
+    verdicts: dict[str, dict[str, Verdict]] = {}
     for (kind, name), won, tied in zip(names, wins, ties, strict=True):
         verdict = _verdict(won + tied / 2, tied.astype(np.float64), len(names))
         segments.setdefault(kind, {})[name] = _result(verdict, arms, len(names))
-        met = [pair for pair in verdict.pairs(arms) if pair.duels]
-        pairs.setdefault(kind, {})[name] = met
+        verdicts.setdefault(kind, {})[name] = verdict
     disagreements = {
-        kind: disagreement(kind, of_kind) for kind, of_kind in pairs.items() if len(of_kind) > 1
+        kind: disagreement(kind, _pair_furthest_apart(of_kind, arms))
+        for kind, of_kind in verdicts.items()
+        if len(of_kind) > 1
     }
     return SegmentReport(segments, disagreements)
+
+
+def _pair_furthest_apart(
+    verdicts: Mapping[str, Verdict], arms: Sequence[str]
+) -> dict[str, list[PairResult]]:
+    """Of each segment, the pair whose intervals are furthest apart; empty without one.
+
+    Results of all pairs would take a second with the most segments that are allowed.
+    """
+    pairs = np.triu_indices(len(arms), 1)
+    bounds = [verdict.bounds(range(len(arms))) for verdict in verdicts.values()]
+    lows, highs = (np.array([each[pairs] for each in ends]) for ends in zip(*bounds, strict=True))
+    place = _furthest_apart(lows.max(axis=0), highs.min(axis=0))
+    if place is None:
+        return {}
+    pair = [int(each[place]) for each in pairs]
+    return {name: list(verdict.pairs(arms, pair)) for name, verdict in verdicts.items()}
 
 
 def _verdict(wins: Floats, ties: Floats, looks: int) -> Verdict:
@@ -165,18 +183,32 @@ def contrast(
     for name, pairs in parts.items():
         for pair in pairs:
             by_pair.setdefault((pair.a, pair.b), []).append((name, pair))
-    worst: tuple[bool, float, str] | None = None
-    for (a, b), of_pair in by_pair.items():
-        most = max(of_pair, key=lambda each: each[1].interval[0])
-        least = min(of_pair, key=lambda each: each[1].interval[1])
-        distance = most[1].interval[0] - least[1].interval[1]
-        opposite = most[1].interval[0] > 0.5 > least[1].interval[1]
-        if distance > 0 and (worst is None or (opposite, distance) > worst[:2]):
-            rates = " and ".join(
-                f"{_rate(pair)} in {legible(name)}" for name, pair in (most, least)
-            )
-            worst = (opposite, distance, f"{legible(a)} over {legible(b)} has {rates}")
-    return None if worst is None else (worst[0], worst[2])
+    most = [max(each, key=lambda part: part[1].interval[0]) for each in by_pair.values()]
+    least = [min(each, key=lambda part: part[1].interval[1]) for each in by_pair.values()]
+    low = np.array([pair.interval[0] for _, pair in most])
+    high = np.array([pair.interval[1] for _, pair in least])
+    place = _furthest_apart(low, high)
+    if place is None:
+        return None
+    rates = " and ".join(
+        f"{_rate(pair)} in {legible(name)}" for name, pair in (most[place], least[place])
+    )
+    a, b = (legible(arm) for arm in list(by_pair)[place])
+    return bool(low[place] > 0.5 > high[place]), f"{a} over {b} has {rates}"
+
+
+def _furthest_apart(low: Floats, high: Floats) -> int | None:
+    """The pair whose win rates in two parts differ most; None if no intervals are apart.
+
+    Rates on different sides of 1/2 differ more than others.
+
+    Args:
+        low: (n,), of each pair the highest lower end of its intervals.
+        high: (n,), the lowest upper end.
+    """
+    opposite = (low > 0.5) & (high < 0.5)
+    order = np.lexsort((high - low, ~opposite))  # stable: of equal pairs the first
+    return int(order[0]) if len(order) and low[order[0]] > high[order[0]] else None
 
 
 def _rate(pair: PairResult) -> str:

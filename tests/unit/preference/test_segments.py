@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from streamduel.preference.arrays import Integers
-from streamduel.preference.segments import SegmentReport, judge_segments, leader_of
+from streamduel.preference.segments import (
+    SegmentReport,
+    disagreement,
+    judge_segments,
+    leader_of,
+)
 from streamduel.preference.verdict import LEVEL, Verdict
+from tests.unit.preference.calls import calls
 
 ARMS = ["bm25", "ltr", "dense"]
 
@@ -61,6 +67,33 @@ def test_a_difference_of_size_is_no_opposition() -> None:
     first = counts(rng, [[0.5, 0.8, 0.5], [0, 0.5, 0.5], [0, 0, 0.5]], 1500)
     second = counts(rng, [[0.5, 0.6, 0.5], [0, 0.5, 0.5], [0, 0, 0.5]], 1500)
     assert judged([first, second]).disagreements["class"].verdict == "different"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_pair_that_differs_most_is_told(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    wins = rng.binomial(800, rng.uniform(0.3, 0.7, (4, 6, 6))) * (1 - np.eye(6, dtype=np.int64))
+    met = np.triu(rng.random((4, 6, 6)) < 0.8, 1)
+    wins *= met | met.transpose(0, 2, 1)
+    names, arms = [("class", f"s-{number}") for number in range(4)], list("uvwxyz")
+    level = 1 - (1 - LEVEL) / 4
+    pairs = {
+        name: [*Verdict.of(each.astype(float), 0.0 * each, 0, "copeland", level).pairs(arms)]
+        for (_, name), each in zip(names, wins, strict=True)
+    }
+    told = judge_segments(names, wins, 0 * wins, arms).disagreements["class"]
+    assert told == disagreement("class", pairs)
+    assert told.verdict != "none"
+
+
+def test_nothing_is_done_for_each_pair() -> None:
+    def work(n_arms: int) -> int:
+        wins = counts(np.random.default_rng(7), [[0.6] * n_arms] * n_arms, 400)
+        names, arms = [("class", "s-0"), ("class", "s-1")], [f"arm{i}" for i in range(n_arms)]
+        both = np.array([wins, wins.T])
+        return calls(lambda: judge_segments(names, both, 0 * both, arms)).total()
+
+    assert work(40) < 2 * work(4), "with 780 pairs instead of 6"
 
 
 def test_ties_are_half_a_win_each_way() -> None:
