@@ -43,9 +43,9 @@ class _State(NamedTuple):
     @classmethod
     def of(cls, experiment: Experiment) -> _State:
         """The present state."""
-        arms, frozen = tuple(experiment.roster.arms), experiment.decisions.guardrails.frozen
-        batch = experiment.decisions.batch[0] if experiment.decisions.batch else None
-        return cls(experiment.decisions.status, experiment.policy.stage, batch, arms, frozen)
+        decisions, arms = experiment.decisions, tuple(experiment.roster.arms)
+        batch, frozen = decisions.batch[0] if decisions.batch else None, decisions.guardrails.frozen
+        return cls(decisions.status_in_force, experiment.policy.stage, batch, arms, frozen)
 
 
 @dataclass

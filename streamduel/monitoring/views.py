@@ -122,7 +122,7 @@ class ExperimentView:
         batch: the number of the open batch and the duels it still needs, for a batched policy.
         policy: as configured.
         stage: the algorithm in use.
-        status: running, paused or finished.
+        status: of the plan in force, as of its assignment: running, paused or finished.
         guardrails: their effect; None without guardrails.
         fallback: the arm that is served when no records arrive, and after how many seconds.
         last_record_at: when its last record was seen, by the observer's clock; before the first,
@@ -216,7 +216,7 @@ class ExperimentView:
             batch=experiment.decisions.batch,
             policy=experiment.settings.policy.name,
             stage=experiment.policy.stage,
-            status=experiment.decisions.status,
+            status=experiment.decisions.status_in_force,
             guardrails=GuardrailEffect.of(experiment),
             fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
             last_record_at=former.last_record_at if former and not new_records else now,

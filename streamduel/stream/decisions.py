@@ -92,6 +92,14 @@ class Decisions:
         return "finished" if ended else "running"
 
     @property
+    def status_in_force(self) -> Status:
+        """The status of the plan in force.
+
+        A policy may pass its horizon between two decisions: its pairs are served until the next.
+        """
+        return self.plan.status if self.plan else self.status
+
+    @property
     def batch(self) -> tuple[int, int] | None:
         """The round of a batched policy, and the duels that its open batch lacks."""
         policy = self.policy

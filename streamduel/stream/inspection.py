@@ -147,7 +147,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
     judged = judge_segments(*segments.copy(), arms)
     return ExperimentReport(
         arms=arms,
-        status=state["status"],
+        status=plan["status"] if plan else state["status"],
         policy=settings.policy.name,
         epoch=state["assignment"]["epoch"],
         champion=plan["champion"] if plan else None,

@@ -115,6 +115,13 @@ def test_the_end_is_logged(logged: list[EventDict]) -> None:
     ]
 
 
+def test_the_end_is_logged_when_the_champion_is_served(logged: list[EventDict]) -> None:
+    search = Experiment(logged, policy={"name": "rmed2fh", "horizon": 50}, decide_every=40)
+    assert search.events(*duels("search", 0, "x", "y", "a" * 79)) == []
+    ended = {"event": "experiment finished", "champion": "x"}
+    assert search.events(*duels("search", 79, "x", "y", "a")) == [ended]
+
+
 def test_the_end_of_a_batch_is_logged(logged: list[EventDict]) -> None:
     search = Experiment(logged, policy={"name": "c2b", "horizon": 1000})
     batch = search.task.experiments["search"].decisions.batch

@@ -7,7 +7,7 @@ from streamduel.connector import Snapshot
 from streamduel.stream.inspection import inspect
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
-from streamduel.testing import Broker, Record, encode
+from streamduel.testing import Broker, Record, duel, encode
 from tests.unit.stream.folding import Partition, config
 
 ADS = {"arms": ["x", "y"], "owner": "team ads"}
@@ -45,3 +45,14 @@ def test_an_experiment_that_is_configured_again_is_not_until_the_service_continu
         found = inspect(broker.outlet(), made.experiments).experiments
         told = {name: (it.configured, it.owner) for name, it in found.items()}
         assert told == {"ads": (False, None), "search": (True, "team search")}
+
+
+def test_the_status_is_that_of_the_pairs_in_force() -> None:
+    policy = {"name": "rmed2fh", "horizon": 50}
+    partition = Partition(made_of(ads=ADS | {"policy": policy, "decide_every": 40}))
+    shown = []
+    for numbers in (range(50), range(50, 79), range(79, 80)):  # decisions follow duels 40 and 80
+        partition.fold(*(duel("ads", number, "x", "y", "a") for number in numbers))
+        broker = Broker([], {0: Snapshot(numbers.stop, partition.entries)})
+        shown.append(inspect(broker.outlet(), {}).experiments["ads"].status)
+    assert shown == ["running", "running", "finished"]

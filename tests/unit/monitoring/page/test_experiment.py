@@ -108,6 +108,16 @@ class TestVerdict:
             "ltr is the Condorcet winner with at least 99.9 % confidence.",
         )
 
+    def test_the_status_is_that_of_the_pairs_in_force(self) -> None:
+        watched = Watched(policy={"name": "rmed2fh", "horizon": 50}, decide_every=40)
+        shown = []
+        for first, count in ((0, 50), (50, 29), (79, 1)):  # decisions follow duels 40 and 80
+            page = watched.fold(*duels("search", first, "ltr", "bm25", "a" * count))
+            assert watched.view.assignment is not None
+            ended = page.verdict.startswith("Finished")
+            shown.append((watched.view.status, watched.view.assignment.status, ended))
+        assert shown == [("running", "running", False)] * 2 + [("finished", "finished", True)]
+
     def test_a_finished_experiment_that_is_less_sure(self) -> None:
         watched = Watched(stop={"confidence": 0.5})
         page = watched.fold(counted("ltr", "bm25", 70, 40), counted("ltr", "dense", 70, 40))
