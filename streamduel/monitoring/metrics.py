@@ -282,7 +282,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "streamduel_lag_records",
         ("partition",),
         "Lag of the partition: records not yet folded, as of some seconds ago. Includes those "
-        "behind an open transaction.",
+        "behind an open transaction. Not updated while the click log cannot be reached.",
         per_partition(lambda figures: figures.lags),
     ),
     Gauge(
@@ -290,7 +290,8 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("partition",),
         "Records of the partition behind the oldest open transaction of a producer of the click "
         "log: no reader gets them before it ends. 0 for files. It is above 0 for moments if "
-        "producers use transactions; if it stays, a producer is stuck or has left one open.",
+        "producers use transactions; if it stays, a producer is stuck or has left one open. Not "
+        "updated while the click log cannot be reached.",
         per_partition(lambda figures: figures.stable_offset_lags),
     ),
     Gauge(

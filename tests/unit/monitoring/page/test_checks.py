@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from streamduel.testing import Record, encode
 from tests.unit.monitoring.fold import STREAM_TIME, duels, fold
 from tests.unit.monitoring.page.watched import Watched, counted, plain
@@ -119,6 +121,20 @@ def test_a_stopped_partition_is_a_problem() -> None:
     check = watched.check("folded")
     assert check.result == "problem"
     assert "Partition 0 has a lag of 1,200 records" in check.sentence
+
+
+@pytest.mark.parametrize("lag", [0, 1200])
+def test_the_lag_is_unknown_without_a_connection(lag: int) -> None:
+    watched = Watched()
+    watched.metrics.lagging({0: lag})
+    watched.metrics.stable_offset_lagging({0: lag})
+    watched.metrics.connection(source=False)
+    watched.clock.now += 3600
+    check = watched.check("folded")
+    assert check.result == "unknown"
+    assert check.sentence == "The lag of partition 0 is unknown without a connection."
+    watched.metrics.connection(source=True)
+    assert "has a lag of" in watched.check("folded").sentence
 
 
 def test_an_open_transaction_is_named() -> None:
