@@ -252,7 +252,8 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       CASE WHEN {counted} THEN 'ab' ELSE teams_of(teams, a, b, {own}) END AS teams,
       CASE WHEN {counted} THEN CASE WHEN {few} THEN {side_clicks} END ELSE {has_clicks}
       END AS clicks,
-      try_cast(CASE WHEN chances IS NOT NULL THEN entries(chances) END AS DOUBLE[]) AS chances,
+      [nullif(x, 'nan'::DOUBLE) FOR x IN
+        try_cast(CASE WHEN chances IS NOT NULL THEN entries(chances) END AS DOUBLE[])] AS chances,
       CASE WHEN NOT ({counted}) THEN entries(docs) END AS docs,
       md5_number(impression) AS impression,
       whole(rank) AS rank, doc,
@@ -310,7 +311,8 @@ def _problem(own: bool) -> str:
           OR greatest(wins_a, wins_b, ties) > {MAX_COUNT} OR wins_a + wins_b + ties < 1
           THEN 'counts' END
       WHEN teams IS NULL OR contains(teams, '?') OR len(teams) > {MAX_RANKS} THEN 'teams'
-      WHEN len(chances) <> len(teams) THEN 'chances'
+      WHEN len(chances) <> len(teams) OR list_min(chances) < 0 OR list_max(chances) > 1
+        THEN 'chances'
       WHEN len(docs) <> len(teams) AND (kind = 'impression' OR {not own}) THEN 'docs'
       WHEN kind = 'interleaving' AND (
         clicks IS NULL OR len(clicks) > {MAX_RANKS}

@@ -297,8 +297,12 @@ class ExperimentView:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the champion is the winner with the confidence that the experiment waits for."""
-        return self.confidence >= self.wanted.confidence and self.duels >= self.wanted.min_duels
+        """Whether there is an answer with the confidence that the experiment waits for.
+
+        That the champion is the winner, or that no arm beats it by more than the margin.
+        """
+        sure = max(self.confidence, self.verdict.unbeaten)
+        return sure >= self.wanted.confidence and self.duels >= self.wanted.min_duels
 
     @cached_property
     def regret_bound(self) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -100,3 +101,23 @@ def test_clicks_of_a_dump_are_credited_in_the_order_of_their_own_times(
         for n, record in enumerate(records)
     ]  # fmt: skip
     assert only(json_lines(tmp_path / "x.jsonl", rows), credit="first_click").leader == winner
+
+
+@pytest.mark.parametrize(
+    ("chances", "accepted"),
+    [
+        ([0.9, 0.4], 1), ([0, 1], 1), ([None, 0.5], 1), (["NaN", 0.5], 1),
+        ([9, 9], 0), ([0.5, -7], 0), (["inf", 0.5], 0), ([60, 40], 0),
+    ],
+)  # fmt: skip
+def test_chances_are_from_0_to_1(chances: list[Any], accepted: int, tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"list": f"{n}", "left": "x", "right": "y", "teams": ["a", "b"], "clicks": [0],
+         "chances": chances if n == 7 else [0.9, 0.4]}
+        for n in range(50)
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.jsonl", rows))
+    assert (found.tallies["accepted"], found.tallies["dead_letter"]) == (
+        49 + accepted,
+        1 - accepted,
+    )

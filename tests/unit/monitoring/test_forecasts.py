@@ -110,6 +110,17 @@ def test_it_counts_down_until_it_is_sure() -> None:
     assert outlook(SURE) == ""
 
 
+def test_an_answer_within_the_margin_is_sure() -> None:
+    """Also where exploration goes on after it."""
+    watched = Watched(policy={"name": "top_two", "smallest_difference": 0.2}, aim="earn")
+    watched.fold("ba" * 200)
+    view = watched.metrics.figures.experiment("search")
+    assert view is not None
+    assert view.status == "running"
+    assert view.confidence < 0.95 <= view.verdict.unbeaten
+    assert watched.outlook() == SURE
+
+
 def test_an_arm_that_is_served_alone_brings_no_answer_closer() -> None:
     """Half as many duels of an arm with itself as others: that takes half as long again."""
     watched = Watched()
