@@ -30,8 +30,12 @@ value, it would join and cap impressions differently."""
 MAX_PLAN_BYTES: Final = 16 * 1024 * 1024
 """A snapshot entry must fit into one record; Kafka's connector writes none above 16 MiB."""
 
-PAIR_BYTES: Final = 120
-"""What an entry has for each pair of a batch, without names: 107 to 115 with duels of 8 digits."""
+PAIR_BYTES: Final = 160
+"""What an entry has for each pair of a batch, without names: up to 149 with duels and ties of six
+digits; the rest is a reserve for longer numbers."""
+
+CELL_BYTES: Final = 16
+"""What an entry has for each cell of a segment, which has arms times arms of them."""
 
 
 class Difference(NamedTuple):
@@ -95,9 +99,10 @@ def batch_bytes(settings: ExperimentSettings, arms: Sequence[str]) -> int:
     """
     if not issubclass(policies.get(settings.policy.name), BatchedPolicy):
         return 0
+    cells = sum(map(len, settings.segments.values())) * len(arms) ** 2
     names = sum(len(msgspec.json.encode(arm)) - 2 for arm in arms)  # without quotes
     others = len(arms) - 1
-    return PAIR_BYTES * len(arms) * others // 2 + 3 * others * names
+    return PAIR_BYTES * len(arms) * others // 2 + 3 * others * names + CELL_BYTES * cells
 
 
 def differences(

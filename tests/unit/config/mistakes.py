@@ -239,7 +239,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
      {"arms": [f"{number:012}" for number in range(430)],
       "policy": {"name": "batched_top_two", "horizon": 10**6}},
      "experiments.search.arms must be fewer with policy 'batched_top_two': its plan lists all pairs"
-     " of arms, and may take at most 16777216 bytes (found 430 arms, which take about 17709120)."),
+     " of arms, and may take at most 16777216 bytes (found 430 arms, which take about 21398520)."),
     ("experiments.search.smallest_difference", 0.5,
      "experiments.search.smallest_difference must be a number at least 0 and below 0.5, or null "
      "(found 0.5)."),
