@@ -152,7 +152,8 @@ class Found(NamedTuple):
     def refusing(self, least: int) -> list[int]:
         """The partitions that refuse writes, because they have fewer in-sync replicas than this.
 
-        Brokers demand no more than the partition has replicas, whatever `min.insync.replicas` is.
+        Whatever `min.insync.replicas` is, present brokers demand no more than the partition has
+        replicas.
         """
         return [each for each, in_sync in self.under_replicated.items() if in_sync < least]
 

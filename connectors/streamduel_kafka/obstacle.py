@@ -17,7 +17,8 @@ CONNECT_SECONDS: Final = 2.0
 TRANSACTIONS: Final = "__transaction_state"
 """The leader of a partition of it is the coordinator of the transactions in that partition."""
 
-INTERNAL: Final = ("__consumer_offsets", TRANSACTIONS)
+OFFSETS: Final = "__consumer_offsets"
+"""A transaction that commits offsets writes to it."""
 
 NO_COORDINATOR: Final = (
     f"no broker coordinates transactions: the leader of a partition of {TRANSACTIONS} is away, or "
@@ -39,12 +40,16 @@ def refusing_writes(topic: str, found: Found | None, configs: Mapping[str, str])
     return too_few_in_sync(refusing, least) if refusing else None
 
 
-def obstacle(settings: Mapping[str, Any], topics: Sequence[str]) -> errors.KafkaError | None:
+def obstacle(
+    settings: Mapping[str, Any], topics: Sequence[str], *, registered: bool = False
+) -> errors.KafkaError | None:
     """Why the records and markers of a transaction cannot be written, as far as brokers tell.
 
     Args:
         settings: of the client.
         topics: those that the transaction writes to.
+        registered: the producer has been registered, so there is a topic of transactions, even if
+            this user may not see it.
 
     Returns:
         An error that names partitions, with the class of the brokers' answer to a write; None if
@@ -54,9 +59,11 @@ def obstacle(settings: Mapping[str, Any], topics: Sequence[str]) -> errors.Kafka
         KafkaError, OSError: no broker answers.
     """
     with closing(connect(AdminOptions(), settings, CONNECT_SECONDS)) as admin:
-        for topic in (*topics, *INTERNAL):
+        for topic in (*topics, TRANSACTIONS):
             with suppress(errors.TopicAuthorizationFailedError):
-                if error := _unwritable(admin, topic):
+                error = _unwritable(admin, topic)
+                is_hidden = isinstance(error, errors.CoordinatorNotAvailableError) and registered
+                if error is not None and not is_hidden:
                     return error
     return None
 

@@ -23,7 +23,7 @@ from streamduel_kafka.client import (
     Sent,
 )
 from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
-from streamduel_kafka.obstacle import obstacle
+from streamduel_kafka.obstacle import OFFSETS, obstacle
 
 COMMIT_SECONDS = 15.0
 """Longer than an election of a leader or the restart of a broker usually takes, and half of the 30
@@ -51,8 +51,8 @@ UNSETTLED = (
     errors.CoordinatorNotAvailableError,
     errors.KafkaTimeoutError,
 )
-"""What clients report, each another one, while the markers of a former transaction cannot be
-written, and while no broker coordinates it."""
+"""Errors of `init_transactions` while a former transaction cannot end, or no broker coordinates it;
+the two clients raise different ones."""
 
 REPLACED = (errors.InvalidProducerEpochError, errors.ProducerFencedError)
 """Another producer registered with this transactional id; the broker has aborted our
@@ -94,7 +94,7 @@ class Transactions:
         self._rights = Rights(settings, group, transactional_id)
         self.timeout_ms = timeout_ms
         self._batch_bytes = batch_bytes
-        self._topics = topics
+        self._topics = topics if group is None else (*topics, OFFSETS)
         self._producer: Producer | None = None
         self._sent: list[tuple[Sent, str, int]] = []  # with topics and bytes
         # `settle` is called by the threads that load snapshots, too.
@@ -122,7 +122,8 @@ class Transactions:
             else:
                 self._producer = producer
                 return producer
-        raise self._explained(unsettled) from unsettled
+        explained = self._explained(unsettled)
+        raise explained from (None if explained is unsettled else unsettled)
 
     def _options(self) -> ProducerOptions:
         return ProducerOptions(
@@ -144,9 +145,9 @@ class Transactions:
         except (errors.KafkaError, OSError):
             return error  # no broker answers
         return found or errors.ConcurrentTransactionsError(
-            f"the brokers answer, but do not end a former transaction of '{self._id}' "
-            f"({reason(error)}): a topic that it wrote to has too few in-sync replicas, or no "
-            "broker coordinates transactions"
+            f"brokers answer, but '{self._id}' cannot be registered ({reason(error)}): its "
+            "coordinator cannot be reached from here (check the brokers' advertised.listeners), or "
+            "does not end its former transaction"
         )
 
     def refused(self, error: BaseException) -> ConnectorError | None:
@@ -266,7 +267,7 @@ class Transactions:
         if gone := absent(self._settings, sorted({topic for _, topic, _ in self._sent})):
             return f" (topic '{gone}' does not exist)"
         with contextlib.suppress(errors.KafkaError, OSError):
-            if found := obstacle(self._settings, self._topics):
+            if found := obstacle(self._settings, self._topics, registered=True):
                 return f" ({found.args[0]})"
         return ""
 

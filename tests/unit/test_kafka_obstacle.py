@@ -10,7 +10,7 @@ from kafka import errors
 
 from streamduel_kafka import obstacle, transaction
 from streamduel_kafka.client import Found
-from streamduel_kafka.obstacle import NO_COORDINATOR, TRANSACTIONS
+from streamduel_kafka.obstacle import NO_COORDINATOR, OFFSETS, TRANSACTIONS
 from streamduel_kafka.transaction import Transactions
 
 SETTINGS = {"client": "kafka-python", "bootstrap_servers": ["127.0.0.1:9"]}
@@ -51,7 +51,6 @@ LOST = f"partition 0 of '{TRANSACTIONS}' has no leader"
         ({"s": FORBIDDEN, TRANSACTIONS: FORBIDDEN}, "2", None, ""),
         ({TRANSACTIONS: Found(2, "id", None, [0])}, "2", errors.LeaderNotAvailableError, LOST),
         ({TRANSACTIONS: None}, "2", errors.CoordinatorNotAvailableError, NO_COORDINATOR),
-        ({"__consumer_offsets": None}, "2", None, ""),  # before the first commit
     ],
 )
 def test_what_is_in_the_way(
@@ -60,6 +59,29 @@ def test_what_is_in_the_way(
     monkeypatch.setattr(obstacle, "connect", lambda *_: Topics(found, least))
     error = obstacle.obstacle(SETTINGS, ["s"])
     assert (type(error) if error else None, error.args[0] if error else "") == (kind, sentence)
+
+
+@pytest.mark.parametrize(
+    ("registered", "kind"), [(False, errors.CoordinatorNotAvailableError), (True, type(None))]
+)
+def test_a_registered_producer_has_a_coordinator(
+    monkeypatch: pytest.MonkeyPatch, registered: bool, kind: type
+) -> None:
+    """This user may not see the topic of transactions."""
+    monkeypatch.setattr(obstacle, "connect", lambda *_: Topics({TRANSACTIONS: None}, "2"))
+    assert isinstance(obstacle.obstacle(SETTINGS, ["s"], registered=registered), kind)
+
+
+@pytest.mark.parametrize(("group", "told"), [("g", OFFSETS), (None, "cannot be registered")])
+def test_offsets_are_written_with_a_group_only(
+    monkeypatch: pytest.MonkeyPatch, group: str | None, told: str
+) -> None:
+    found = {OFFSETS: Found(2, "id", None, [0])}
+    monkeypatch.setattr(obstacle, "connect", lambda *_: Topics(found, "2"))
+    monkeypatch.setattr(transaction, "connect", lambda *_: Unsettled(TIMED_OUT))
+    with pytest.raises(errors.KafkaError, match=told) as raised:
+        Transactions(SETTINGS, "streamduel-g-one", 60_000, group, topics=["s"]).settle()
+    assert raised.value.__cause__ is TIMED_OUT
 
 
 class Unsettled:
@@ -76,7 +98,7 @@ class Unsettled:
 
 TIMED_OUT = errors.KafkaTimeoutError("no answer within 15 s")
 CONCURRENT = errors.ConcurrentTransactionsError()
-UNKNOWN = "the brokers answer, but do not end a former transaction of 'streamduel-g-one' "
+UNKNOWN = "brokers answer, but 'streamduel-g-one' cannot be registered "
 REFUSED = errors.TransactionalIdAuthorizationFailedError()
 
 

@@ -12,7 +12,7 @@ from structlog.typing import EventDict
 
 from streamduel.connector import no_failpoint
 from streamduel.errors import ConnectorError, Fenced
-from streamduel_kafka import transaction
+from streamduel_kafka import obstacle, transaction
 from streamduel_kafka.client import Admin, AdminOptions
 from streamduel_kafka.connecting import connect
 from streamduel_kafka.diagnosis import diagnose
@@ -72,7 +72,8 @@ def test_the_topic_is_named_until_it_has_enough_replicas(
         outlet = bed.outlet(source)
         commit(outlet, work(0, 0))
         with a_node_dead(cluster, bed), monkeypatch.context() as patched:
-            patched.setattr(transaction, "COMMIT_SECONDS", 3.0)  # it will time out
+            patched.setattr(transaction, "COMMIT_SECONDS", 5.0)  # it will time out
+            patched.setattr(obstacle, "CONNECT_SECONDS", 30.0)  # the machine may be busy
             with pytest.raises(Fenced) as fenced:
                 commit(outlet, work(0, 0))
             assert str(fenced.value).endswith(f" ({told})")
