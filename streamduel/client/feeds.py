@@ -208,7 +208,7 @@ class UrlFeed:
         """The assignment of every experiment in the answer.
 
         No record if the process does not hold the experiment of the URL: another one may, or this
-        one later. The reason is logged once.
+        one later. Each reason is logged once.
         """
         request = Request(self._url, headers=self._headers)  # noqa: S310 - HTTP only, see above
         deadline = time.monotonic() + ANSWER_SECONDS
@@ -239,8 +239,8 @@ class UrlFeed:
             return ""
         try:
             return msgspec.json.decode(self._read(error, deadline), type=_Refusal).error
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return ""
+        except (ClientError, msgspec.DecodeError, UnicodeDecodeError):
+            return ""  # another server's, perhaps too large
 
     def _read(self, response: Any, deadline: float) -> bytes:
         text = b""

@@ -221,17 +221,17 @@ class Outbox:
         if os.getpid() != self._process:
             return
         with self._changed:
-            if self._closing:
+            if self._closed:
                 return
             self._closing = True
             self._changed.notify_all()
-            atexit.unregister(self.close)
             # Not `join`: only this wait lets the thread have the lock that an interrupted `put`
             # holds, too.
             self._changed.wait_for(lambda: self._ended, timeout)
             self._expired.set()
             self._changed.wait_for(lambda: self._ended, GRACE_SECONDS)
             self._closed = True
+            atexit.unregister(self.close)  # not before: an exception may have ended the wait
             lost, self.waiting = self.waiting, 0
             self.dropped += lost
             self._changed.notify_all()

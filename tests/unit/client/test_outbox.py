@@ -268,6 +268,7 @@ def test_a_forked_process_is_refused_even_if_the_lock_was_held(tmp_path: Path) -
 INTERRUPTED = """
 import os, signal, sys
 from collections import deque
+from streamduel.client import writers
 from streamduel.client.writers import FileWriter, Message, Outbox
 
 class Interrupted(deque):
@@ -281,6 +282,7 @@ def end(*_):
     box.close(float(sys.argv[3]))
     os._exit(box.dropped)
 
+writers.EXIT_SECONDS = float(sys.argv[3])
 box = Outbox(FileWriter(sys.argv[1]), 1 << 20)
 box._buffer = Interrupted()
 signal.signal(signal.SIGTERM, end)
@@ -294,5 +296,35 @@ def test_a_signal_handler_that_interrupts_put_has_the_buffer_written(
 ) -> None:
     path = tmp_path / "clicks.jsonl"
     command = [sys.executable, "-c", INTERRUPTED, str(path), end, str(PATIENCE)]
+    subprocess.run(command, check=True, timeout=2 * PATIENCE)
+    assert path.read_text() == "one\n"
+
+
+CLOSE_INTERRUPTED = """
+import atexit, os, signal, sys, threading
+from streamduel.client import writers
+from streamduel.client.writers import FileWriter, Message, Outbox
+
+class Slow(FileWriter):
+    def write(self, messages):
+        closing.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        ending.wait()
+        return super().write(messages)
+
+closing, ending = threading.Event(), threading.Event()
+writers.EXIT_SECONDS = float(sys.argv[2])
+box = Outbox(Slow(sys.argv[1]), 1 << 20)
+atexit.register(ending.set)  # runs before the exit handler of the outbox
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+box.put(Message(b"search", b"one"))
+closing.set()
+box.close(float(sys.argv[2]))
+"""
+
+
+def test_a_close_that_is_interrupted_is_repeated_at_the_end_of_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.jsonl"
+    command = [sys.executable, "-c", CLOSE_INTERRUPTED, str(path), str(PATIENCE)]
     subprocess.run(command, check=True, timeout=2 * PATIENCE)
     assert path.read_text() == "one\n"
