@@ -288,10 +288,10 @@ def _usable(engine: Engine, facts: Facts) -> Check:
     )
     such = {problem: f" (such as '{readable(text, 80)}')" for problem, text in examples.items()}
     reasons = [f"{problem}{such.get(problem, '')}" for problem, _ in problems]
-    counts = [*(n for _, n in problems), *rejected.values()]
+    counts = [*rejected.values(), *(n for _, n in problems)]
     named = ", ".join(
         f"{n:,} because of their {reason}"
-        for n, reason in list(zip(counts, [*reasons, *rejected], strict=True))[:5]
+        for n, reason in list(zip(counts, [*rejected, *reasons], strict=True))[:5]
     )
     is_known = not any(reason.endswith(UNCOUNTED) for reason in rejected)
     return _judged(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Final
 
 from streamduel.analysis.client_columns import find_other_clients
@@ -311,8 +312,8 @@ def _problem(own: bool) -> str:
           OR greatest(wins_a, wins_b, ties) > {MAX_COUNT} OR wins_a + wins_b + ties < 1
           THEN 'counts' END
       WHEN teams IS NULL OR contains(teams, '?') OR len(teams) > {MAX_RANKS} THEN 'teams'
-      WHEN len(chances) <> len(teams) OR list_min(chances) < 0 OR list_max(chances) > 1
-        THEN 'chances'
+      WHEN len(chances) <> len(teams) OR list_min(chances) < 0
+        OR list_max(chances) > {1 if own else 1 + 1e-9} THEN 'chances'
       WHEN len(docs) <> len(teams) AND (kind = 'impression' OR {not own}) THEN 'docs'
       WHEN kind = 'interleaving' AND (
         clicks IS NULL OR len(clicks) > {MAX_RANKS}
@@ -374,15 +375,14 @@ def _time_factor(engine: Engine, table: Table, text: str) -> float:
     All rows count, because they may be in any order; NaN and infinity are in no range. Numbers that
     are too small for any unit are milliseconds since some other moment, as in examples.
     """
+    small = f" OR t > 0 AND t < {min(_FIRST_TIMES)}"
     ranges = ", ".join(
-        f"count(*) FILTER (t >= {first} AND t < {1000 * first})" for first in _FIRST_TIMES
+        f"count(*) FILTER (t >= {first} AND t < {1000 * first}{small if factor == 1.0 else ''})"
+        for first, factor in _FIRST_TIMES.items()
     )
     counted = engine.keep(
         f"looking at the times of {table.where}",
         f"SELECT {ranges} FROM (SELECT try_cast({text} AS DOUBLE) AS t FROM {table.relation})",
     )
     (numbers,) = engine.rows(f"FROM {counted}")
-    most = max(numbers)
-    return next(
-        factor for factor, n in zip(_FIRST_TIMES.values(), numbers, strict=True) if n == most
-    )
+    return max(zip(numbers, _FIRST_TIMES.values(), strict=True), key=itemgetter(0))[1]

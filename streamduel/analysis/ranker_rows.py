@@ -43,7 +43,7 @@ def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | No
     """The columns of a row for each ranker; None if the rows are something else.
 
     Raises:
-        ConfigurationError: no two numbers of a list differ, because one of them is missing.
+        ConfigurationError: too many lists lack the number of one of their rankers.
     """
     names = {plain(column): column for column in reversed(table.columns)}
     ids = [each for each in table.columns if each == chosen.columns.get("id")] or id_columns(
@@ -61,10 +61,10 @@ def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | No
     # An id may be that of a row, and a number that of the list.
     incomplete = None
     for parts in (Parts(each, ranker, number, field) for field, number in numbers for each in ids):
-        share, differ, is_incomplete = _look(engine, table, parts)
-        if share >= SHARE and differ:
+        share, differ, one_only = _look(engine, table, parts)
+        if share >= SHARE and differ and one_only <= 1 - SHARE:
             return parts
-        if share >= SHARE and is_incomplete:
+        if share >= SHARE and one_only:
             incomplete = incomplete or parts
     if incomplete is not None:
         raise ConfigurationError(
@@ -75,22 +75,22 @@ def find_ranker_rows(engine: Engine, table: Table, chosen: Chosen) -> Parts | No
     return None
 
 
-def _look(engine: Engine, table: Table, parts: Parts) -> tuple[float, bool, bool]:
-    """The share of lists with two rankers, whether numbers of a list differ, or one is missing."""
+def _look(engine: Engine, table: Table, parts: Parts) -> tuple[float, bool, float]:
+    """The share of lists with two rankers, whether numbers differ, and the share that lacks one."""
     id_, ranker, number = (table.text(each) for each in parts[:3])
     (total,) = engine.rows(f"SELECT count(*) FROM (SELECT 1 FROM {table.relation} LIMIT {FIRST})")[
         0
     ]
     few = f"AND hash({id_}) % 64 = 0" if total == FIRST else ""
-    (share, differ, is_incomplete) = engine.rows(
+    (share, differ, one_only) = engine.rows(
         "SELECT avg((rankers = 2 AND numbers = 2)::INTEGER), bool_or(lowest <> highest),"
-        " bool_or(rankers = 2 AND known = 1)"
+        " avg((rankers = 2 AND known = 1)::INTEGER)"
         f" FROM (SELECT count(DISTINCT {ranker}) AS rankers, {_numbers(table, parts)} AS numbers,"
         f" count(DISTINCT {ranker}) FILTER (NOT is_nothing({number})) AS known,"
         f" min({number}) AS lowest, max({number}) AS highest"
         f" FROM {table.relation} WHERE NOT is_nothing({id_}) {few} GROUP BY {id_})"
     )[0]
-    return share or 0.0, bool(differ), bool(is_incomplete)
+    return share or 0.0, bool(differ), one_only or 0.0
 
 
 def pairs_of_rows(engine: Engine, table: Table, parts: Parts) -> Table:

@@ -93,6 +93,18 @@ def test_lists_with_a_number_of_one_ranker_only_cannot_be_used(number: str, tmp_
     assert found.tallies["dead_letter"] == 50
 
 
+def test_a_log_with_nothing_for_no_clicks_is_refused(tmp_path: Path) -> None:
+    """As a left join of lists and clicks writes it: some lists have clicks on both rankers."""
+    log = [row | {"clicks": row["clicks"] or None} for row in rows("ranker", "clicks")]
+    log += [
+        {"query_id": f"q{n}", "ranker": ranker, "clicks": 1 + (ranker == "ltr")}
+        for n in range(50)
+        for ranker in ("bm25", "ltr")
+    ]
+    with pytest.raises(ConfigurationError, match=r"'clicks' of .* write 0 instead of nothing"):
+        only(json_lines(tmp_path / "x.jsonl", log))
+
+
 @pytest.mark.parametrize("number", ["clicks", "credit", "won"])
 def test_a_log_with_the_numbers_of_winners_only_is_refused(number: str, tmp_path: Path) -> None:
     log = [
