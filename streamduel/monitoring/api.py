@@ -47,11 +47,11 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """Seconds until the champion is sure, at the traffic of the last day, by simulation.
+    """Seconds until there is a sure answer, at the traffic of the last day, by simulation.
 
     Half of the simulations were sure after `seconds`, one in ten after `low`, nine in ten after
-    `high`, which is null if that is far away. All are 0 once it is sure, and null when it cannot be
-    said; `why_not` then says why.
+    `high`, which is null if that is far away. All are 0 once there is one, and null when it cannot
+    be said; `why_not` then says why.
     """
 
     seconds: Annotated[float, Meta(ge=0)] | None

@@ -211,8 +211,8 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Gauge(
         "streamduel_forecast_seconds",
         ("experiment",),
-        "Seconds until the champion is sure, at the traffic of the last day: the median of "
-        "simulations that begin at the present counts. 0 once it is sure. NaN when it cannot be "
+        "Seconds until there is a sure answer, at the traffic of the last day: the median of "
+        "simulations that begin at the present counts. 0 once there is one. NaN when it cannot be "
         "said, as without traffic, with few duels, or with no end in sight; the status page says "
         "why.",
         lambda figures: (

@@ -71,7 +71,7 @@ class Wanted(NamedTuple):
     Attributes:
         policy: as configured.
         parameters: of the policy, defaults included.
-        confidence: in the champion, with which it is sure.
+        confidence: of an answer, with which it is sure.
         min_duels: before which it is not.
         crediting: the settings of `_CREDITING`.
     """
@@ -299,7 +299,8 @@ class ExperimentView:
     def is_sure(self) -> bool:
         """Whether there is an answer with the confidence that the experiment waits for.
 
-        That the champion is the winner, or that no arm beats it by more than the margin.
+        The answer is that the champion is the winner, or that no arm beats it by more than the
+        margin.
         """
         sure = max(self.confidence, self.verdict.unbeaten)
         return sure >= self.wanted.confidence and self.duels >= self.wanted.min_duels

@@ -168,7 +168,7 @@ def _rankers() -> list[Panel]:
         chart(
             "Time until sure",
             About(
-                "Time until the champion is sure, at the traffic of the last day: the median of "
+                "Time until there is a sure answer, at the traffic of the last day: the median of "
                 "simulations that begin at the present counts.",
                 "uncertain at first, then falls by a day every day, to 0.",
                 "without a line it cannot be said: no traffic, few duels, or no end in sight; the "

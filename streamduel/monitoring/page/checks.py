@@ -67,7 +67,7 @@ def _lag(figures: Figures, partition: int) -> Check:
     age = figures.now - figures.partitions[partition].saved_at
     if lag is None:
         return Check(title, "unknown", f"The lag of partition {partition} is unknown.")
-    if not figures.connected:  # the lag is of the time before
+    if not figures.connected:  # the lag was measured before the connection was lost
         sentence = f"The lag of partition {partition} is unknown without a connection."
         return Check(title, "unknown", sentence)
     held = figures.stable_offset_lags.get(partition, 0)

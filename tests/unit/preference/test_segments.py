@@ -69,8 +69,22 @@ def test_a_difference_of_size_is_no_opposition() -> None:
     assert judged([first, second]).disagreements["class"].verdict == "different"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "verdict", "rival"),
+    [((950, 600), (600, 400), "opposite", "dense"), ((950, 800), (600, 600), "different", "ltr")],
+)
+def test_an_opposition_is_told_first_and_then_the_largest_difference(
+    first: tuple[int, int], second: tuple[int, int], verdict: str, rival: str
+) -> None:
+    def wins(ltr: int, dense: int) -> Integers:
+        return np.array([[0, ltr, dense], [1000 - ltr, 0, 500], [1000 - dense, 500, 0]])
+
+    found = judged([wins(*first), wins(*second)]).disagreements["class"]
+    assert (found.verdict, f"bm25 over {rival}" in found.sentence) == (verdict, True)
+
+
 @pytest.mark.parametrize("seed", range(10))
-def test_the_pair_that_differs_most_is_told(seed: int) -> None:
+def test_the_pair_that_differs_most_is_that_of_the_results_of_all_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wins = rng.binomial(800, rng.uniform(0.3, 0.7, (4, 6, 6))) * (1 - np.eye(6, dtype=np.int64))
     met = np.triu(rng.random((4, 6, 6)) < 0.8, 1)
@@ -93,6 +107,8 @@ def test_nothing_is_done_for_each_pair() -> None:
         both = np.array([wins, wins.T])
         return calls(lambda: judge_segments(names, both, 0 * both, arms)).total()
 
+    for n_arms in (4, 40):
+        work(n_arms)  # fills caches of logarithms
     assert work(40) < 2 * work(4), "with 780 pairs instead of 6"
 
 
