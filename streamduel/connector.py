@@ -255,9 +255,9 @@ class SourceOptions(NamedTuple):
     """What the service asks of a source, besides the connector's own settings.
 
     Attributes:
-        until_end: the click log is read up to its present end only, so that a last line without
-            a newline is complete. A source whose records are always complete may ignore it: the
-            service ends when all partitions have caught up.
+        until_end: the click log is read up to its end at the time of `seek` only, so that a last
+            line without a newline is complete. A source whose records are always complete may
+            ignore it: the service ends when all partitions have caught up.
         max_batch_bytes: a compressed batch that holds more bytes becomes one record whose value
             is a `Rejected`, `limits.max_batch_bytes`.
         alone: seconds to wait until no other process shares the partitions; None: they are shared.

@@ -140,7 +140,8 @@ class FileOutlet:
         self._lengths: dict[str, int] = {}  # of the outputs, with what was appended
         with ExitStack() as opened:
             # A second lock on one folder, in whatever spelling, would find the first one.
-            for folder in {os.path.realpath(it): it for it in (snapshots, outputs)}.values():
+            folders = {(it.stat().st_dev, it.stat().st_ino): it for it in (snapshots, outputs)}
+            for folder in folders.values():
                 opened.enter_context(_lock(folder / LOCK))
             try:
                 found = read_snapshot(self._path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from kafka import TopicPartition, errors
 
@@ -181,7 +182,8 @@ class KafkaArchive:
         try:
             return read_snapshot(self._reader, TopicPartition(topic, partition))[0]
         except errors.KafkaError as error:
-            self.close()
+            with suppress(errors.KafkaError):  # the first error tells more
+                self.close()
             raise _unreadable(
                 error, self._snapshots, topic, "snapshots.topic", "snapshots"
             ) from error
@@ -211,9 +213,9 @@ class KafkaArchive:
 
     def close(self) -> None:
         """Close the connections; a later `load` opens new ones."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
 
 
 def open_archive(sink: SinkSettings, snapshots: SnapshotSettings) -> KafkaArchive:

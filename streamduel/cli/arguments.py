@@ -39,7 +39,7 @@ def print_json(answer: object) -> None:
 
 
 def sentences(error: StreamduelError) -> list[str]:
-    """The sentences of an error, escaped as on standard error: JSON has no bytes beside UTF-8."""
+    """The sentences of an error, escaped as on standard error: JSON is UTF-8."""
     return [escaped(line) for line in redact(str(error)).splitlines()]
 
 

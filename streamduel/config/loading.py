@@ -62,7 +62,7 @@ class LoadedConfig(BaseModel):
         return self.open_log(topic=self.config.control_topic, control_topic=None)
 
     def open_log(self, **changed: str | None) -> Source:
-        """Open the click log up to its present end, without joining a group.
+        """Open the click log up to its end at the time of `seek`, without joining a group.
 
         Args:
             **changed: other values of keys of `source`.

@@ -159,7 +159,7 @@ def _judge(settings: Settings, policy: Policy) -> Judge | None:
 
 
 def _answer(
-    judge: Judge, run: Run, account: _RegretAccount, arms: list[int], ties: float = 0.0
+    judge: Judge, run: Run, account: _RegretAccount, arms: list[int], ties: float
 ) -> Answer | None:
     """The answer, if there is one now, judged by the present truth."""
     verdict = judge.verdict(run)

@@ -194,7 +194,7 @@ def _published_since(
     """
     former = {name: epoch for audit in audits.values() for name, epoch in audit.newest.items()}
     later = {key for key in published if key[1] > former.get(key[0], key[1])}
-    present = [found for _, found in snapshot_reading.newest(archive)] if later else []
+    present = (found for _, found in snapshot_reading.newest(archive)) if later else ()
     newest = {name: _epoch(it) for found in present for name, it in found.experiments.items()}
     return {key for key in later if key[1] <= newest.get(key[0], 0)}
 

@@ -74,7 +74,7 @@ class ConfiguredConnector:
         return list(self._connector.append(self._source, records))
 
     def source(self) -> Source:
-        """Open a source that ends at the click log's present end."""
+        """Open a source that ends at the click log's end at the time of `seek`."""
         return self._connector.open_source(self._source, SourceOptions(until_end=True))
 
     def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
@@ -86,7 +86,7 @@ class ConfiguredConnector:
         return self._connector.open_archive(self._sink, self._snapshots)
 
     def log(self) -> Source:
-        """Open a reader of the click log up to its present end."""
+        """Open a reader of the click log up to its end at the time of `seek`."""
         return self._connector.open_log(self._source, SourceOptions(until_end=True))
 
     def dead_letters(self) -> Sequence[bytes]:

@@ -179,7 +179,7 @@ def test_an_answer_is_judged_by_the_truth(
 ) -> None:
     judge = Judge(level=0.95, seeks=policies.get(policy).seeks, n_arms=3)
     account = _RegretAccount(settings(truth).truths[0], [0, 1, 2])
-    answer = _answer(judge, Standing(np.round(300 * claimed), 0), account, [0, 1, 2])
+    answer = _answer(judge, Standing(np.round(300 * claimed), 0), account, [0, 1, 2], 0)
     assert answer == Answer(verdict, 7, 0.0, wrong)
 
 
