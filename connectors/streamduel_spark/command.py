@@ -206,10 +206,10 @@ def _run(
 
     source: Any = loaded.source
     options = kafka_options(source, plan.spark.topic)
-    stop = _stopping()
     sink = Sink(source.client_settings, source.topic, f"{source.group}-spark")
     with closing(sink):
         sink.open(plan.spark.topic, plan.dead_letters)
+        stop = _stopping()  # until here, a signal ends the process at once
         with _ended_by(stop):
             session = _session(plan, master, settings)
             report = Report(quiet=quiet)

@@ -205,11 +205,19 @@ class Sink:
             messages: its messages.
 
         Raises:
-            ConnectorError: it may or may not be written; after a restart, it is known.
+            ConnectorError: it may or may not be written; after a restart, it is known. Or the
+                checkpoint is an older one: its batches have numbers that were used for others.
         """
         last = self._last
-        if last and last.checkpoint == checkpoint and number <= last.number:
-            return False
+        if last and last.checkpoint == checkpoint:
+            if number == last.number:
+                return False
+            if number < last.number:
+                raise ConnectorError(
+                    f"spark.checkpoint is an older one: it continues with batch {number}, and "
+                    f"batch {last.number} was written last; restore the newest one, or configure a "
+                    "new one (docs/scale.md, 'After a crash')."
+                )
         try:
             self._producer.begin_transaction()
             sent = [
