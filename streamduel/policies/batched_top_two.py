@@ -117,8 +117,9 @@ class BatchedTopTwo(BatchedPolicy):
 
     def _begin_round(self) -> Integers:
         """The quotas of a batch, planned with expected outcomes."""
-        growth = self._growth()
-        size = self.horizon - self.duels if self._round == self.rounds else growth
+        left, growth = self.horizon - self.duels, self._growth()
+        # With the counts of former rounds, as after a change of arms, growth may be more.
+        size = left if self._round == self.rounds else min(growth, left)
         step, planned = ceil(size / DRAWS), 0
         quotas = np.zeros((self.n_arms, self.n_arms), dtype=np.int64)
         policy = self._top_two()
@@ -130,7 +131,8 @@ class BatchedTopTwo(BatchedPolicy):
             planned += step
         least = ceil(min(growth, size) / LEAST)
         if planned < least:
-            quotas = -(-quotas * least // planned)
+            # In steps, of which there are at most `DRAWS`: the product fits into int64.
+            quotas = -(-(quotas // step) * least // (planned // step))
         self._quotas = quotas + quotas.T
         return self._quotas
 

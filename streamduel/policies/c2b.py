@@ -105,4 +105,4 @@ class C2B(BatchedPolicy):
         lowest: float = evidence.min()
         duels = self._counts.duels if self.elimination == "kl_anytime" else self.horizon
         slack = 0.3 * float(power(self.n_arms, Fraction(101, 100)))  # f(K)
-        return evidence - lowest > ln(duels) + slack
+        return evidence - lowest > ln(max(duels, 1)) + slack

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
+from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.policies.batched_top_two import DRAWS, BatchedTopTwo
 from streamduel.preference.arrays import Floats
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.evidence import confidence
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.run import SteppedRun
@@ -127,3 +129,26 @@ def test_damaged_quotas_are_refused() -> None:
     state["own"]["quotas"][0][1] = 9
     with pytest.raises(PolicyError, match="symmetric"):
         BatchedTopTwo.from_state(state)
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+@pytest.mark.parametrize("horizon", [10**12, MAX_DUELS])
+def test_a_plan_for_the_longest_horizon_has_no_overflow(horizon: int, rounds: int) -> None:
+    policy = BatchedTopTwo(2, seed=7, horizon=horizon, rounds=rounds)
+    enough = int(horizon ** (1 / rounds)) + 1  # for round 1
+    lead = int(0.9 * enough**0.5)  # so the second round is expected to end early
+    policy.observe([0, 0], [1, 1], [1.0, 0.0], [enough // 2 + lead, enough // 2 + 1 - lead])
+    assert 0 < quotas(policy)[0][1] <= horizon
+    assert policy.round == 2
+    BatchedTopTwo.from_state(policy.state_dict())
+
+
+def test_a_batch_is_no_larger_than_what_is_left_of_the_horizon() -> None:
+    """Also after an arm has joined, when the rounds begin from the start with many duels."""
+    policy = with_arms(after(CYCLE, 5_000, horizon=10_000, rounds=4), [0, 1, 2, None])
+    for _ in range(2):
+        left = policy.horizon - policy.duels
+        lacking = np.triu(quotas(policy))
+        assert lacking.sum() <= left + DRAWS
+        first, second = lacking.nonzero()
+        policy.observe(first, second, np.full(len(first), 0.5), lacking[first, second])

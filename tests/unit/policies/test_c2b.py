@@ -130,6 +130,13 @@ def test_anytime_rule_uses_all_duels_so_far() -> None:
     assert policy.candidates() == 2
 
 
+def test_a_batch_may_close_before_the_first_duel() -> None:
+    policy = C2B(2, horizon=1000, elimination="kl_anytime")
+    policy.close_batch()
+    policy.open_batch()
+    assert policy.candidates() == 2
+
+
 def test_evidence_summed_over_all_winning_opponents() -> None:
     # 6 ln 2 + 7 ln 2 = 9.01 > ln 1000 + 0.3 * 3^1.01 = 7.82; neither is alone.
     even = (0, 1, 2, 2)
