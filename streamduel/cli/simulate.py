@@ -40,7 +40,7 @@ class _Source:
 
     @property
     def title(self) -> str:
-        return Path(self.matrix).name if self.matrix else str(self.environment)
+        return _in_utf8(Path(self.matrix).name) if self.matrix else str(self.environment)
 
     @property
     def least_gap(self) -> float:
@@ -278,11 +278,18 @@ def _write(results: Results, source: _Source, outputs: _Outputs) -> None:
 
 def _report(results: Results, source: _Source) -> dict[str, Any]:
     """The results for `--json`; a drawn matrix has no file."""
-    report = results.report(source.matrix, source.changes)
+    matrix = None if source.matrix is None else _in_utf8(source.matrix)
+    changes = {t: _in_utf8(path) for t, path in source.changes.items()}
+    report = results.report(matrix, changes)
     if source.environment is not None:
         gap = source.least_gap if source.environment in matrices.WITH_GAP else None
         report["environment"] = {"name": source.environment, "gap": gap}
     return report
+
+
+def _in_utf8(path: str) -> str:
+    """A path, with bytes that are not UTF-8 escaped: neither JSON nor pictures have them."""
+    return path.encode(errors="backslashreplace").decode()
 
 
 def _print_interruption(results: Results, outputs: _Outputs) -> None:

@@ -52,6 +52,10 @@ def print_results(console: Console, results: Results, source: str) -> None:
 def print_titled(console: Console, title: str, table: Table) -> None:
     """Print a table below its title, which rich would wrap to the width of the table."""
     console.print(title, style="italic", highlight=False, soft_wrap=True)
+    # rich would shrink the column of names to nothing, whatever its `min_width` is.
+    least = 1 + sum((column.min_width or 0) + 3 for column in table.columns)
+    if console.width < least:
+        table.width = least
     console.print(table, crop=False)
 
 

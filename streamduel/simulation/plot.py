@@ -138,7 +138,7 @@ def _fill(figure: Figure, results: Results, title: str, scale: str, band: str) -
         panel.set_yticks([0, 0.5, 0.9])
     [below, *bottom][-1].set_xlabel(f"duels ({_BAND_LABELS[band]} of {settings.runs} runs)")
     style(above, below, *bottom)
-    above.set_title(title, loc="left", fontsize=10)
+    above.set_title(title, loc="left", fontsize=10, parse_math=False)  # a file may have $ in it
     _add_legend(figure, above, finals)
 
 

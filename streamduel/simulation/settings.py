@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy.typing as npt
 
 from streamduel import __version__, policies
-from streamduel.errors import ConfigurationError, PolicyError
+from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
 from streamduel.policies.base.parameter import as_written
 from streamduel.preference.arrays import Floats
 from streamduel.preference.counts import MAX_DUELS
@@ -146,7 +146,10 @@ class Settings:
                 f"the preferences from {t} on must be of {len(first.preferences)} arms like the"
                 f" first ones (found {len(p)})."
             )
-        return self._truth(p)
+        try:
+            return self._truth(p)
+        except PreferenceError as error:
+            raise PreferenceError(f"The preference matrix from {t} on: {error}") from error
 
     def _spec(self, name: str, given: Mapping[str, object]) -> PolicySpec:
         """A policy with all its parameters: it must know until when to explore, as in a service."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +198,21 @@ def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -
     assert result.status == 0, result.err
     assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "r.svg").read_text()
+
+
+@pytest.mark.parametrize("name", ["cost_$5_vs_$9.txt", os.fsdecode(b"caf\xe9.txt")])
+def test_any_name_of_a_matrix_is_drawn(
+    streamduel: Streamduel, matrix: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text(matrix.read_text())
+    result = streamduel(
+        "simulate", "--matrix", tmp_path / name, "--policy", "rucb", "--horizon", 100, "--runs", 1,
+        "--jobs", 1, "--plot", tmp_path / "r.svg", "--json", tmp_path / "r.json",
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    shown = name.replace("\udce9", "\\udce9")
+    assert loaded(tmp_path / "r.json")["matrix"] == str(tmp_path / shown)
+    assert shown in (tmp_path / "r.svg").read_text()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
+import pytest
+from rich.console import Console
+
+from streamduel.cli.simulate_tables import print_titled, table_of_numbers
 from tests.unit.cli.commands import Streamduel, table_rows
 from tests.unit.cli.simulating import loaded
 
@@ -42,3 +47,15 @@ def test_the_tables_have_the_numbers_of_the_report(streamduel: Streamduel, tmp_p
         ]
         for name, median in (("top_two", "157"), ("uniform", "never"), ("rucb", "never"))
     ]
+
+
+@pytest.mark.parametrize("width", [20, 50, 53, 80])
+def test_a_narrow_terminal_hides_no_name(width: int) -> None:
+    console = Console(file=StringIO(), width=width)
+    numbers = ["8,809,123,456", "11,231,123,456", "88", "112", "0 of 3"]
+    table = table_of_numbers(["method", *numbers], [["interleaving by top_two", *numbers]])
+    with console.capture() as shown:
+        print_titled(console, "plan", table)
+    lines = [line.split("│") for line in shown.get().splitlines() if "│" in line]
+    assert [cell.strip() for cell in lines[0][2:7]] == numbers
+    assert "".join(line[1].replace(" ", "") for line in lines) == "interleavingbytop_two"

@@ -142,7 +142,7 @@ def test_a_policy_that_needs_a_horizon_gets_that_of_the_simulation() -> None:
             r"time of a change must be less than the horizon 500 \(found 500\)",
         ),
         ({"changes": {5: np.full((2, 2), 0.5)}}, ConfigurationError, r"be of 6 arms .*found 2\)"),
-        ({"changes": {5: cyclic(6)}}, PreferenceError, "needs a Condorcet winner"),
+        ({"changes": {5: cyclic(6)}}, PreferenceError, "from 5 on: .* needs a Condorcet winner"),
         ({"policies": [("rubc", {})]}, PolicyError, "unknown policy 'rubc'"),
         ({"policies": [("rucb", {"alpha": 0.2})]}, PolicyError, "must be greater than 0.5"),
         ({"regret": "condorect"}, PreferenceError, "did you mean 'condorcet'"),
