@@ -133,7 +133,7 @@ def test_a_commit_that_lacks_the_records_of_one_topic_names_it(
 
     monkeypatch.setattr(transaction, "connect", lambda *_: Producer())
     monkeypatch.setattr(transaction, "absent", lambda *_: None)  # no broker answers
-    monkeypatch.setattr(transaction, "obstacle", lambda *_: None)
+    monkeypatch.setattr(transaction, "obstacle", lambda *_, **_options: None)
     transactions = transaction.Transactions(SERVERS, "streamduel-g-host-0", 60_000)
     for topics, named in ((["kept", "deleted"], " (not written: deleted)"), (["deleted"], "")):
         transactions.begin()
