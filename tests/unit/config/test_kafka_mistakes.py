@@ -9,10 +9,80 @@ import pytest
 
 from streamduel.config import load
 from tests.unit.config.configurations import GONE, KAFKA, changed, written
-from tests.unit.config.mistakes import KAFKA_MISTAKES
 from tests.unit.config.sentences import case, told
 
 FILES = {"connector": "files", "path": "here"}
+TOPIC = "a string of 1 to 249 characters that matches ^[A-Za-z0-9._-]+$"
+
+KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
+    ("source.topic", GONE,
+     "source.topic is missing: the click log's topic; a record's key is its experiment's name."),
+    ("source.topic", "my clicks", f"source.topic must be {TOPIC} (found 'my clicks')."),
+    *(
+        (key, topic,
+         f"{key} must not be '.' or '..', which Kafka does not allow (found '{topic}').")
+        for key, topic in (("source.topic", "."), ("sink.dead_letters", ".."))
+    ),
+    ("spark", {"topic": "..", "checkpoint": "c"},
+     "spark.topic must not be '.' or '..', which Kafka does not allow (found '..')."),
+    *(
+        ("source.bootstrap_servers", ["good:9092", server],
+         "source.bootstrap_servers[1] must be host:port with a port from 1 to 65535 (found"
+         f" '{server}').")
+        for server in (
+            "127.0.0.1:x", "h:0", "h:65536", "h:", ":9092", "a:1;b:2", "h:9092/path", "[::1", "a b",
+        )
+    ),
+    ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
+    ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
+    ("source.ssl_cafile", "a\nb.pem", "source.ssl_cafile: there is no file HERE/a\\nb.pem."),
+    ("source.ssl_cafile", "x" * 300,
+     f"source.ssl_cafile: the file HERE/{'x' * 300} cannot be read: File name too long."),
+    ("source.sasl_mechanism", GONE, "source: security_protocol SASL_SSL needs sasl_mechanism."),
+    ("source.sasl_plain_username", GONE,
+     "source: sasl_mechanism PLAIN needs sasl_plain_username."),
+    ("source.security_protocol", "SASL_SLL",
+     "source.security_protocol must be 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL' "
+     "(found 'SASL_SLL'); did you mean 'SASL_SSL'?"),
+    ("source.replication_factor", 0,
+     "source: replication_factor must be at least 1, or -1 (found 0)."),
+    ("source.replication_factor", float("nan"),
+     "source.replication_factor must be an integer from -1 to 32767 (found nan)."),
+    ("source.create_topics", "maybe",
+     "source.create_topics must be true or false (found 'maybe')."),
+    ("source.create_topics", "yes", "source.create_topics must be true or false (found 'yes')."),
+    ("source.ssl_check_hostname", 1,
+     "source.ssl_check_hostname must be true or false (found 1)."),
+    ("source.partitions", True,
+     "source.partitions must be an integer from 1 to 2147483647 (found true)."),
+    ("source.partitions", 2**31,
+     "source.partitions must be an integer from 1 to 2147483647 (found 2147483648)."),
+    ("source.max_poll_records", "5",
+     "source.max_poll_records must be an integer from 1 to 2147483647 (found '5')."),
+    ("source.session_timeout_ms", 5.0,
+     "source.session_timeout_ms must be an integer from 3 to 2147483647 (found 5.0)."),
+    ("source.session_timeout_ms", 2,
+     "source.session_timeout_ms must be an integer from 3 to 2147483647 (found 2)."),
+    ("sink.assignments", "clicks",
+     "sink.assignments must be another topic than source.topic (found 'clicks')."),
+    ("sink.dead_letters", "clicks",
+     "sink.dead_letters must be another topic than source.topic (found 'clicks')."),
+    ("sink.dead_letters", "a",
+     "sink.dead_letters must be another topic than sink.assignments (found 'a')."),
+    ("source.control_topic", "s",
+     "snapshots.topic must be another topic than source.control_topic (found 's')."),
+    *(
+        ("spark", {"topic": topic, "checkpoint": "c"},
+         f"spark.topic must be another topic than {key} (found '{topic}').")
+        for topic, key in (
+            ("clicks", "source.topic"), ("a", "sink.assignments"), ("d", "sink.dead_letters"),
+            ("s", "snapshots.topic"),
+        )
+    ),
+    ("sink.bootstrap_servers", ["other:9092"],
+     "sink.bootstrap_servers must be the same as source.bootstrap_servers, or be left out: input, "
+     "outputs and snapshots share one commit."),
+]  # fmt: skip
 
 SPARK_MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"source.control_topic": "raw"},
