@@ -100,7 +100,7 @@ class Terminal:
     def follow(self, command: Command) -> None:
         """Run a command until it succeeds with the output of the page.
 
-        Only a `curl` is repeated: the test is faster than a reader.
+        `curl` and `inspect` are repeated: the test is faster than a reader.
         """
         line, answer = command.line, looks_like(command.answer.strip())
         deadline = time.monotonic() + PATIENCE
@@ -108,7 +108,7 @@ class Terminal:
             if line.endswith("&"):
                 self._read_until(answer)
                 break
-            assert line.startswith("curl"), f"output of '{line}':\n{shown}"
+            assert line.startswith(("curl", "streamduel inspect")), f"output of '{line}':\n{shown}"
             assert time.monotonic() < deadline, f"last output of '{line}':\n{shown}"
             time.sleep(0.2)
 
@@ -163,8 +163,8 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 def test_the_commands_have_the_output_of_the_page(
     broker: LocalKafka, terminal: Terminal, tmp_path: Path
 ) -> None:
-    # In the output 'votes' has won and is mostly shown alone. It wins 75 % of the duels. It had won
-    # after 1,600 searches in each of 2,000 simulated runs with clicks 100 or 400 searches late.
+    # In the output 'votes' has won and is shown alone. It wins some 70 % of the duels, and both are
+    # shown until the answer is sure, which on a slow machine takes more of the searches.
     here = {
         "localhost:9092": broker.bootstrap_servers,
         "9400": str(free_port()),
