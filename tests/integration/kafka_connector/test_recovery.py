@@ -18,6 +18,7 @@ from streamduel_kafka.source import KafkaSource
 from tests.broker.fixture import Broker, on_both_clients
 from tests.faults.processes import fork, was_killed
 from tests.integration.kafka_connector.bed import (
+    PATIENCE,
     Bed,
     commit,
     eventually,
@@ -176,7 +177,7 @@ def test_loading_waits_for_the_broker(bed: Bed, kafka: Broker) -> None:
         restarted = pool.submit(kafka.restart, kill=True)
         eventually(lambda: not source.poll(0.05).lost and not source.connected)
         load = pool.submit(outlet.load, 0)
-        assert load.result(60) == snapshot(0, experiment=b"0:0")
+        assert load.result(PATIENCE) == snapshot(0, experiment=b"0:0")
         restarted.result()
 
 

@@ -1,4 +1,4 @@
-"""The simulation: the service survives thousands of schedules, and no defect put back does."""
+"""The simulation: the service survives a thousand schedules, and no defect put back does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamduel.testing.simulation.__main__ import main
 from streamduel.testing.simulation.workload import CONTROLS
 from tests.unit.testing.defects import DEFECTS
 
-SCHEDULES = 500
+SCHEDULES = 250
 """Of each test: half a minute of one core."""
 
 FOUND_WITHIN = 1500
