@@ -100,6 +100,11 @@ class Decisions:
         return self.plan.status if self.plan else self.status
 
     @property
+    def champion(self) -> str:
+        """The policy's champion now; the plan in force may name an earlier one."""
+        return self._roster.arms[self.policy.champion()]
+
+    @property
     def batch(self) -> tuple[int, int] | None:
         """The round of a batched policy, and the duels that its open batch lacks."""
         policy = self.policy

@@ -150,7 +150,8 @@ class Timeline:
             state.check_at = policy.duels + 1 + policy.duels // _CHECK_AGAIN
             sure = confidence(policy.wins, policy.champion(), policy.seeks)
             reached = max((level for level in LEVELS if sure >= level), default=0.0)
-            if reached > state.level:
+            # The evidence is that of the policy's champion, which a plan in force may not name yet.
+            if reached > state.level and plan.champion == decisions.champion:
                 state.level = reached
                 self._add(Moment(now, policy.duels, "confidence", f"{reached:.0%} {plan.champion}"))
             wrong = list(alarms())

@@ -22,6 +22,7 @@ from streamduel.stream.timeline import (
 )
 from streamduel.testing import Record, encode
 from streamduel.testing.simulation.workload import ARMS, CONTROLS
+from tests.unit.stream.batches import START
 from tests.unit.stream.folding import (
     CONTROL,
     DUEL,
@@ -32,6 +33,7 @@ from tests.unit.stream.folding import (
     config,
     last,
     letters,
+    search,
     text,
 )
 from tests.unit.stream.restarts import run
@@ -95,6 +97,17 @@ def test_champions_and_their_confidence_are_told() -> None:
     partition.fold(wins(3, "bm25", "ltr-v2", 900, 0), wins(4, "bm25", "ltr-v1", 900, 0))
     found = [(it.event, it.text, it.duels) for it in timeline(partition)]
     assert found[-2:] == [("champion", "bm25", 1860), ("confidence", "99% bm25", 1860)]
+
+
+def test_no_confidence_of_another_arm_is_told_of_the_champion_of_a_batch() -> None:
+    """An open batch keeps its champion until it is published again, 60 s later."""
+    policy = {"name": "batched_top_two", "horizon": 100_000, "rounds": 3}
+    partition = search(arms=["bm25", "ltr"], policy=policy, stop={"confidence": 0.9999999})
+    for number, winner in enumerate("ab" * 22 + "aa" + "b" * 40):
+        partition.fold_at(START, text(DUEL, id=f"{number}", b="ltr", winner=winner))
+    assert told(partition) == [("started", None, None), ("champion", "bm25", None)]
+    partition.fold_at(START + 60_000, text(DUEL, id="next", b="ltr", winner="b"))
+    assert told(partition)[2:] == [("champion", "ltr", None), ("confidence", "99% ltr", None)]
 
 
 def claim(partition: Partition) -> tuple[Any, ...]:
