@@ -95,11 +95,11 @@ def why_pair(experiment: Experiment) -> str:
             f"No other ranker is worth a comparison now: {policy.candidates()} of "
             f"{policy.n_arms} are not ruled out, and {pair.first} is served alone."
         )
-    if pair.remaining is not None:
-        wanted = sum(each.remaining or 0 for each in plan.pairs)
+    batch = experiment.decisions.batch
+    if batch is not None:
         return (
-            f"The batch was decided with {wanted:,} duels to come, {pair.remaining:,} of them of "
-            f"{pair.first} and {pair.second}; the next decision comes when it is complete."
+            f"{pair.first} and {pair.second} are in the open batch, which wants {batch[1]:,} more "
+            f"duels; the next decision comes when it is complete."
         )
     index = experiment.roster.index
     return policy.explain(index[pair.first], index[pair.second], experiment.roster.arms)

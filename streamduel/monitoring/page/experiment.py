@@ -74,14 +74,12 @@ class Assigned:
         left_out: how many pairs are not shown.
         at: the stream time of the decision, as text.
         expired: whether the end of its validity has passed.
-        batch_percent: how much of the open batch is done, where known.
     """
 
     pairs: Sequence[PairShare]
     left_out: int
     at: str
     expired: bool
-    batch_percent: float | None
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def experiment_page(
         points=points[:: -max(1, -(-len(points) // MAX_POINTS))],
         matrix=heat_map(view, shown),
         arms=_arms(view, shown),
-        assigned=_assigned(view, view.assignment, now) if view.assignment else None,
+        assigned=_assigned(view.assignment, now) if view.assignment else None,
         checks=checks(view, figures, partition),
         timeline=view.timeline[::-1],
         dead_letters=own[:MAX_SHOWN_DEAD_LETTERS],
@@ -272,19 +270,14 @@ def _traffic(view: ExperimentView, assignment: Assignment | None) -> list[float]
     return list(shares.values())
 
 
-def _assigned(view: ExperimentView, assignment: Assignment, now: float) -> Assigned:
+def _assigned(assignment: Assignment, now: float) -> Assigned:
     pairs = sorted(assignment.pairs, key=lambda pair: -pair.share)
     until = assignment.valid_until
-    wanted = sum(pair.remaining or 0 for pair in pairs)
-    done = None
-    if view.batch and wanted:
-        done = 100 * (1 - min(1.0, view.batch[1] / wanted))
     return Assigned(
         pairs=pairs[:MAX_PAIRS],
         left_out=max(0, len(pairs) - MAX_PAIRS),
         at=_decided_at(assignment),
         expired=until is not None and until / 1000 < now,
-        batch_percent=done,
     )
 
 

@@ -215,19 +215,6 @@ class TestAssignment:
         assert later is not None
         assert later.expired
 
-    def test_a_batch_shows_its_progress(self) -> None:
-        watched = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4})
-        page = watched.page()
-        assert page.assigned is not None
-        assert page.view.batch is not None
-        assert page.assigned.batch_percent == 0.0
-        wanted = page.assigned.pairs[0]
-        half = (wanted.remaining or 0) // 2
-        then = watched.fold(counted(wanted.a, wanted.b, half, 0)).assigned
-        assert then is not None
-        assert then.batch_percent is not None
-        assert 0 < then.batch_percent <= 50
-
 
 class TestWhy:
     def test_says_what_the_policy_compares(self) -> None:
@@ -238,12 +225,15 @@ class TestWhy:
         assert pair.b in page.view.why
         assert "strongest challenger" in page.view.why
 
-    def test_says_the_quota_of_a_batch(self) -> None:
-        page = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4}).page()
-        assert page.assigned is not None
-        pairs = page.assigned.pairs
-        wanted = sum(pair.remaining or 0 for pair in pairs)
-        assert f"with {wanted:,} duels to come, {pairs[0].remaining:,} of them" in page.view.why
+    def test_says_how_many_duels_the_open_batch_wants_now(self) -> None:
+        watched = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4})
+        wanted = watched.page().view.batch
+        page = watched.fold(counted("ltr", "bm25", 5, 2))
+        assert wanted is not None
+        assert page.view.epoch == 1
+        assert page.view.why.startswith(
+            f"bm25 and ltr are in the open batch, which wants {wanted[1] - 7:,} more duels; "
+        )
 
     def test_says_why_one_ranker_is_served_alone(self) -> None:
         assert "is paused: only the champion" in Watched().fold(control("pause")).view.why

@@ -150,6 +150,13 @@ def test_the_page_says_that_a_prior_steers(service: Service) -> None:
         assert "top_two, steered by a prior" in page(service.get(path)).text
 
 
+def test_a_batch_has_no_bar_since_its_size_is_unknown(service: Service) -> None:
+    watched = task(config({"search": ARMS}, policy={"name": "c2b", "horizon": 100_000}))
+    commit(service.monitoring.observer, watched)
+    answer = service.get("/experiments/search")
+    assert re.search(r"<dt>Batch</dt><dd>1: \d+ duels remaining</dd>", answer.text)
+
+
 @pytest.mark.parametrize("name", [*UNUSUAL, *HOSTILE])
 def test_an_experiment_may_be_called_anything(service: Service, name: str) -> None:
     watch(service, name)
