@@ -77,14 +77,16 @@ class GuardrailEffect(NamedTuple):
 
 
 def why_pair(experiment: Experiment) -> str:
-    """Why the pair with the largest share is served; empty before the first decision.
+    """Why the plan's first pair of two arms is compared; empty before the first decision.
 
-    The numbers are those of now; the decision may be some duels older.
+    If the plan has no such pair: why one arm is served alone. The sentence names the arms. The
+    numbers are those of now; the decision may be some duels older.
     """
     plan, policy = experiment.decisions.plan, experiment.policy
     if plan is None:
         return ""
-    pair = plan.pairs[0]
+    compared = (each for each in plan.pairs if each.first != each.second)
+    pair = next(compared, plan.pairs[0])
     if plan.frozen:
         return f"A guardrail has frozen {pair.first} and {pair.second}, whatever the policy wants."
     if plan.status != "running":

@@ -129,7 +129,7 @@ class ExperimentView:
             when its state was restored.
         active: whether a record has arrived since it was restored.
         prior: whether a prior steers its choices.
-        why: why the pair with the largest share is served, in a sentence.
+        why: why two arms are compared, or one is served alone, in a sentence.
         impressions: counts of interleaved impressions.
         settings: those in force.
         configured: those of the configuration.

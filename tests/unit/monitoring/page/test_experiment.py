@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from streamduel.monitoring.experiments_csv import COLUMNS
@@ -224,6 +226,23 @@ class TestWhy:
         assert pair.a in page.view.why
         assert pair.b in page.view.why
         assert "strongest challenger" in page.view.why
+
+    @pytest.mark.parametrize(
+        ("settings", "reason"),
+        [
+            ({"policy": {"name": "top_two"}, "aim": "earn"}, "ltr leads, expected to beat"),
+            ({"policy": {"name": "double_thompson"}}, "ltr has drawn the largest chance"),
+        ],
+    )
+    def test_is_that_of_a_comparison_while_one_ranker_is_mostly_served_alone(
+        self, settings: dict[str, Any], reason: str
+    ) -> None:
+        watched = Watched(slate=20, **settings)
+        page = watched.fold(counted("ltr", "bm25", 70, 50), counted("ltr", "dense", 70, 40))
+        assert page.assigned is not None
+        assert [(it.a, it.b) for it in page.assigned.pairs] == [("ltr", "ltr"), ("bm25", "ltr")]
+        assert reason in page.view.why
+        assert "bm25" in page.view.why
 
     def test_says_how_many_duels_the_open_batch_wants_now(self) -> None:
         watched = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4})

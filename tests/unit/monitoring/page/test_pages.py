@@ -157,6 +157,19 @@ def test_a_batch_has_no_bar_since_its_size_is_unknown(service: Service) -> None:
     assert re.search(r"<dt>Batch</dt><dd>1: \d+ duels remaining</dd>", answer.text)
 
 
+def test_the_reason_for_a_pair_names_it_whatever_pair_a_guardrail_puts_first(
+    service: Service,
+) -> None:
+    watched = task(
+        config({"search": ARMS}, policy={"name": "top_two"}, guardrails={"max_share": 0.2})
+    )
+    fold(watched, counted("ltr", "bm25", 70, 50), counted("ltr", "dense", 70, 40))
+    commit(service.monitoring.observer, watched)
+    answer = service.get("/experiments/search")
+    assert "none: served alone" in page(answer).text
+    assert '<p class="why">ltr leads' in answer.text
+
+
 @pytest.mark.parametrize("name", [*UNUSUAL, *HOSTILE])
 def test_an_experiment_may_be_called_anything(service: Service, name: str) -> None:
     watch(service, name)
