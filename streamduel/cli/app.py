@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from importlib import import_module
-from io import TextIOWrapper
+from io import RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -183,15 +183,26 @@ def plain(text: str) -> str:
     return "\n".join(readable(line, MAX_LINE) if line else line for line in text.split("\n"))
 
 
-def main() -> None:
-    """Run the command line; an error is one sentence on standard error, never a traceback."""
+def _open_streams() -> None:
+    """Let every command print, whatever its standard streams are."""
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed, as by `2>&-`
             nothing = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
             setattr(sys, stream, nothing)
-    if isinstance(sys.stdout, TextIOWrapper):
-        # An encoding such as Latin-1 lacks the ellipsis and Greek letters of the tables.
-        sys.stdout.reconfigure(errors="replace")
+    if not isinstance(sys.stdout, TextIOWrapper):
+        return
+    if isinstance(sys.stdout.buffer, RawIOBase):
+        # With PYTHONUNBUFFERED, as in the image: one write may write a part only, without an error.
+        sys.stdout = open(  # noqa: SIM115 - to the end
+            sys.stdout.fileno(), "w", buffering=1, encoding=sys.stdout.encoding, closefd=False
+        )
+    # An encoding such as Latin-1 lacks the ellipsis and Greek letters of the tables.
+    sys.stdout.reconfigure(errors="replace")
+
+
+def main() -> None:
+    """Run the command line; an error is one sentence on standard error, never a traceback."""
+    _open_streams()
     try:
         _group()()
     except StreamduelError as error:

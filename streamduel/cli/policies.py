@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any, Final
 
+import typer
 from rich.markup import escape
 
 from streamduel.cli.app import out
@@ -26,7 +26,7 @@ docs/policies.md has measured regrets and more advice."""
 def policies(as_json: AsJson = False) -> None:
     """List every policy with its parameters, their defaults, and its paper."""
     if as_json:
-        sys.stdout.write(json.dumps([_described(name) for name in names()], indent=2) + "\n")
+        typer.echo(json.dumps([_described(name) for name in names()], indent=2))
         return
     out.print(CHOICE, highlight=False)
     for name in names():

@@ -92,6 +92,31 @@ def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
     assert done.stderr.decode().startswith("streamduel: standard output cannot be written: No sp")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments", [["policies"], ["policies", "--json"], ["inspect", "search.yaml", "--json"]]
+)
+def test_an_answer_is_whole_or_an_error(
+    arguments: list[str], unbuffered: str, finished: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    path = tmp_path / "answer"
+
+    def answered(before: str = "") -> subprocess.CompletedProcess[bytes]:
+        code = f"{before}from streamduel.cli.app import main; main()"
+        with path.open("wb") as out:
+            return subprocess.run(
+                [sys.executable, "-c", code, *arguments], cwd=finished, env=environment,
+                stdout=out, stderr=subprocess.PIPE, timeout=SECONDS,
+            )  # fmt: skip
+
+    assert (answered().returncode, path.read_bytes()[-1:]) == (0, b"\n")
+    limit = path.stat().st_size - 10
+    done = answered(f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({limit}, {limit}));")
+    assert (done.returncode, path.stat().st_size) == (1, limit)
+    assert done.stderr == b"streamduel: standard output cannot be written: File too large.\n"
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
 def test_characters_that_the_output_cannot_have_are_replaced(encoding: str) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
