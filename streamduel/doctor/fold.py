@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import sub
 
 from streamduel.config import LoadedConfig
 from streamduel.connector import LogRecord
@@ -60,8 +62,19 @@ def open_task(
 
 def fold(
     task: PartitionTask, records: Sequence[LogRecord], saved: snapshot_reading.Saved | None
-) -> None:
-    """Fold records without control records; arms are retired where they were."""
+) -> Counter[str]:
+    """Fold records without control records; arms are retired where they were.
+
+    Args:
+        task: the task.
+        records: from its offset on.
+        saved: the newest snapshot; None if there is none.
+
+    Returns:
+        The number of records that do not count because each of their events is a duplicate or
+        capped, by outcome.
+    """
+    uncounted: Counter[str] = Counter()
     retired = sorted(
         (at, name, arm)
         for name, entry in _present(saved)
@@ -71,12 +84,36 @@ def fold(
     )
     for at, name, arm in retired:
         before = [record for record in records if record.offset < at]
-        task.fold(before)
+        uncounted += _fold_each(task, before)
         records = records[len(before) :]
         control = Control(f"{at} {arm}", name, "retire_arm", arm=arm)
         place = Controlled(at, None, name.encode(), None)
         task.experiments[name].apply(control, 0, 0, place, task.stream_time)
-    task.fold(records)
+    return uncounted + _fold_each(task, records)
+
+
+def _fold_each(task: PartitionTask, records: Sequence[LogRecord]) -> Counter[str]:
+    """Fold records one by one: the outcomes of an experiment are those of events."""
+    uncounted: Counter[str] = Counter()
+    events, duplicate, capped = _outcomes(task)
+    for record in records:
+        task.fold([record])
+        before = events, duplicate, capped
+        events, duplicate, capped = _outcomes(task)
+        added, repeated, exceeding = map(sub, (events, duplicate, capped), before)
+        if added and added == repeated + exceeding:
+            uncounted["capped" if exceeding else "duplicate"] += 1
+    return uncounted
+
+
+def _outcomes(task: PartitionTask) -> tuple[int, int, int]:
+    """The number of events so far, of duplicates and of capped ones among them."""
+    experiments = task.experiments.values()
+    return (
+        sum(it.records for it in experiments),
+        sum(it.outcomes.duplicate for it in experiments),
+        sum(it.outcomes.capped for it in experiments),
+    )
 
 
 def _present(

@@ -186,7 +186,7 @@ def _fold_each(
         kept = [it for it in records if not _is_left_out(decoder, it, following)]
         counts.left_out += len(records) - len(kept)
         task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
-        fold(task, kept, saved.get(partition))
+        counts.outcomes.update(fold(task, kept, saved.get(partition)))
         commit = task.take_commit()
         letters = [it.content for it in commit.dead_letters if isinstance(it.content, DeadLetter)]
         if sample.repartitioned:
@@ -196,8 +196,6 @@ def _fold_each(
         counts.letters += letters
         counts.outcomes["ignored"] += sum(task.ignored.values())
         for name, experiment in task.experiments.items():
-            for outcome in ("duplicate", "capped"):
-                counts.outcomes[outcome] += experiment.tallies[outcome]
             counts.seen[name] += sum(experiment.tallies.values()) + experiment.open["clicks"]
     return counts
 
