@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Annotated
 
 import structlog
@@ -126,7 +126,9 @@ def _announce(host: str, port: int, form: LogFormat) -> None:
     """Print or log the address of the monitoring, also if only warnings are logged."""
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"  # brackets for IPv6
     if form == "text":
-        err.print(f"status page and metrics on {url}", markup=False, highlight=False)
+        with suppress(OSError):  # a lost line does not stop the service, as Rich would
+            sys.stderr.write(f"status page and metrics on {url}\n")
+            sys.stderr.flush()
     else:
         log.info("monitoring served", url=url)
 

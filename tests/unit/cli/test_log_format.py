@@ -76,6 +76,25 @@ def test_text_is_the_default_and_logs_only_warnings(fresh: Path) -> None:
     assert line.startswith("status page and metrics on http://127.0.0.1:")
 
 
+@pytest.mark.parametrize("wanted", ["text", "json"])
+@pytest.mark.parametrize("place", ["a full disk", "a closed pipe"])
+def test_a_log_that_cannot_be_written_does_not_stop_the_service(
+    fresh: Path, wanted: str, place: str
+) -> None:
+    if place == "a full disk":
+        log = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, log = os.pipe()
+        os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, "run", str(fresh), "--until-end", "--log-format", wanted],
+        stdout=subprocess.PIPE, stderr=log, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    os.close(log)
+    assert done.returncode == 0
+    assert b"champion" in done.stdout
+
+
 def test_verbose_text_logs_events(fresh: Path) -> None:
     err = run(fresh, before="-v").err
     for words in ("[info     ] started version=", "status page and metrics on ", "] stopped why="):
