@@ -91,7 +91,7 @@ def _write(
 
 
 def _ask(count: int) -> None:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # None: closed, as by `0<&-`
         raise ConfigurationError("there is no terminal for the question; --yes writes the records.")
     what = "this experiment" if count == 1 else f"these {count} experiments"
     typer.confirm(f"Apply to {what}?", abort=True, err=True)

@@ -214,7 +214,12 @@ def test_arms_of_the_configuration_join_and_leave(streamduel: Streamduel, folder
     assert inspected(streamduel, folder)["experiments"]["search"]["arms"] == [*ARMS[1:], "ltr-v4"]
 
 
-def test_without_a_terminal_it_needs_yes(streamduel: Streamduel, folder: Path) -> None:
+@pytest.mark.parametrize("is_open", [True, False])
+def test_without_a_terminal_it_needs_yes(
+    streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool
+) -> None:
+    if not is_open:
+        monkeypatch.setattr("sys.stdin", None)  # as Python does after `0<&-`
     result = streamduel("control", "apply", configure(folder, CHANGES))
     assert result.status == 2
     assert result.err.endswith(
