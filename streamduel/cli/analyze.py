@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Literal
 
 import msgspec
@@ -25,6 +23,7 @@ from streamduel.analysis.report import Analysis
 from streamduel.cli.analyze_tables import print_analysis
 from streamduel.cli.app import err, out
 from streamduel.cli.outputs import check_places, check_writable
+from streamduel.cli.signals import exit_at_signals
 from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, InterleavingError
 from streamduel.files import identity, write_whole
@@ -181,7 +180,7 @@ def analyze(
         memory=memory,
         examples=examples,
     )
-    with _exit_at_signals(), _progress(err) as progress:
+    with exit_at_signals(), _progress(err) as progress:
         try:
             analysis = analyze_log(request, progress)
         except InterleavingError as error:
@@ -206,24 +205,6 @@ def _inputs(logs: list[str], columns: list[str]) -> dict[Path, str]:
                 f"{log}."
             ) from error
     return found
-
-
-@contextmanager
-def _exit_at_signals() -> Iterator[None]:
-    """Let signals end the command as Ctrl-C does: its temporary files may be many gigabytes."""
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)  # the status that a shell shows for a signal
-
-    caught = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
-    before = {each: found for each in caught if (found := signal.getsignal(each)) != signal.SIG_IGN}
-    for each in before:
-        signal.signal(each, leave)
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 def _weights(texts: list[str]) -> dict[str, float]:

@@ -13,6 +13,7 @@ from streamduel.cli import simulate_options as options
 from streamduel.cli.app import INTERRUPTED, err, out, say
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
+from streamduel.cli.signals import exit_at_signals
 from streamduel.cli.simulate_tables import print_results
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
 from streamduel.files import identity, kind, reason, write_json
@@ -228,13 +229,15 @@ def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> N
     """Simulate, write the files and print the table."""
     results = Results(settings)
     try:
-        with counting_progress(err, "simulating") as progress:
+        with exit_at_signals(), counting_progress(err, "simulating") as progress:
             simulate_runs(
                 settings, jobs=jobs, journal=outputs.journal, progress=progress, results=results
             )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
         print_results(out, results, source.title)
         _print_interruption(results, outputs)
+        if isinstance(end, SystemExit):
+            raise
         raise typer.Exit(INTERRUPTED) from None
     except StreamduelError:  # such as a full disk: show the finished runs
         if results.policies():
@@ -293,7 +296,7 @@ def _in_utf8(path: str) -> str:
 
 
 def _print_interruption(results: Results, outputs: _Outputs) -> None:
-    """Say after Ctrl-C how many runs are finished, and how to continue."""
+    """Say after Ctrl-C or a signal how many runs are finished, and how to continue."""
     missing = len(results.missing())
     total = results.settings.runs * len(results.settings.specs)
     text = f"Interrupted with {total - missing:,} of {total:,} runs finished"

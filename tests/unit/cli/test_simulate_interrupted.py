@@ -58,14 +58,20 @@ def gone(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_shows_finished_runs_and_the_same_command_continues(
-    matrix: Path, tmp_path: Path, undisturbed: dict[str, Any], jobs: str
+@pytest.mark.parametrize(
+    ("jobs", "sent", "status"),
+    [
+        ("1", signal.SIGINT, 130), ("2", signal.SIGINT, 130),
+        ("1", signal.SIGTERM, 143), ("2", signal.SIGTERM, 143),
+    ],
+)  # fmt: skip
+def test_a_signal_shows_finished_runs_and_the_same_command_continues(
+    matrix: Path, tmp_path: Path, undisturbed: dict[str, Any], jobs: str, sent: int, status: int
 ) -> None:
     process = started(tmp_path, "--jobs", jobs)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     out, err = process.communicate(timeout=SECONDS)
-    assert process.returncode == 130
+    assert process.returncode == status
     assert "uniform" in out
     assert "Traceback" not in err
     assert err.startswith("Interrupted with ")

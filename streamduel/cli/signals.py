@@ -1,0 +1,26 @@
+"""Signals that end a command."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def exit_at_signals() -> Iterator[None]:
+    """Let signals end the command as Ctrl-C does, which removes what it made and shows results."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)  # the status that a shell shows for a signal
+
+    caught = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
+    before = {each: found for each in caught if (found := signal.getsignal(each)) != signal.SIG_IGN}
+    for each in before:
+        signal.signal(each, leave)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
