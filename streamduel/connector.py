@@ -98,7 +98,7 @@ class Source(Protocol):
 
         Offsets of one click log mean nothing in another. A source that notices another click log
         under the same name while it reads raises a ConnectorError from `poll`. None if nothing
-        distinguishes them.
+        distinguishes them, and for a log that does not tell it before its first record.
         """
 
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:

@@ -91,7 +91,8 @@ class FileSourceSettings(FilesSettings):
     """A click log as JSON Lines."""
 
     path: Annotated[BesidePath, AfterValidator(_in_utf_8)] = Field(
-        description="The file: plain, gzipped (.gz), or '-' for standard input.",
+        description="The file: plain, gzipped (.gz), or '-' for standard input, which must repeat "
+        "the log from its first line at a restart.",
         examples=["clicks.jsonl"],
     )
 

@@ -54,6 +54,13 @@ class Line(NamedTuple):
     key: None = None
 
 
+def _hashed(line: bytes | bytearray) -> str | None:
+    """The log id; None if the line is not complete."""
+    if line.endswith(b"\n") or len(line) == MAX_LINE_BYTES:
+        return f"first line {hashlib.sha256(line).hexdigest()[:16]}"
+    return None
+
+
 class FileSource:
     """A click log in a file: plain text is followed as it grows, `.gz` and `-` end at their end.
 
@@ -82,6 +89,7 @@ class FileSource:
         self._announced = self._positioned = False
         self._lost: list[int] = []
         self._first_line: str | None = None
+        self._beginning = bytearray()  # of standard input, up to the end of its first line
         self._reset()
 
     def _reset(self) -> None:
@@ -121,7 +129,7 @@ class FileSource:
     def log_id(self, partition: int) -> str | None:  # noqa: ARG002 - there is one
         """The hash of the first line, or of its first 16 MiB, which a copy of the file has, too.
 
-        None as long as it has no complete line, and for standard input.
+        None as long as it has no complete line; that of standard input is known once it was read.
         """
         if self._first_line is None and self._path != STANDARD_INPUT and self._path.is_file():
             self._first_line = self._hashed_first_line()
@@ -133,9 +141,13 @@ class FileSource:
                 line = file.readline(MAX_LINE_BYTES)
         except (OSError, EOFError, zlib.error) as error:
             raise ConnectorError(f"source.path {self._path} cannot be read: {error}.") from error
-        if line.endswith(b"\n") or len(line) == MAX_LINE_BYTES:
-            return f"first line {hashlib.sha256(line).hexdigest()[:16]}"
-        return None
+        return _hashed(line)
+
+    def _note_beginning(self, found: bytes) -> None:
+        """Keep the first line of standard input, which cannot be opened again to read it."""
+        line = found[: found.find(b"\n") + 1] or found
+        self._beginning += line[: MAX_LINE_BYTES - len(self._beginning)]
+        self._first_line = _hashed(self._beginning)
 
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:
         """The lines of the next chunk of the file."""
@@ -206,8 +218,11 @@ class FileSource:
         grown, self._at_end = self._at_end and bool(found), not found
         if found is None:  # an empty pipe
             return b""
-        known = self._first_line  # None for standard input, which can be read only once
-        if grown and known is not None and known != self._hashed_first_line():
+        known = self._first_line
+        if self._path == STANDARD_INPUT:
+            if known is None:
+                self._note_beginning(found)
+        elif grown and known is not None and known != self._hashed_first_line():
             raise ConnectorError(f"source.path {self._path} was written again; {RESTORE}")
         if not found:
             self._ended = self._end is not None or not self._grows

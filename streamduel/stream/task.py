@@ -249,6 +249,8 @@ class PartitionTask:
 
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Fold records, in the order of their offsets, each exactly once."""
+        if self._recovery is not None:  # with its first record, standard input has an id
+            continuity.check_log(self._recovery.entry, self._log, self.partition)
         records = self.repairs.without_skipped(records)
         while records and (repair := self.repairs.due(records[-1].offset)) is not None:
             assert repair.to is not None, "checked when the snapshot is read"

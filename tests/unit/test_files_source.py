@@ -232,6 +232,24 @@ def test_an_empty_pipe_ends_when_its_writers_close_it(writer: BinaryIO) -> None:
         assert source.caught_up(0)
 
 
+@pytest.mark.parametrize("parts", [[b"one\ntwo\n"], [b"o", b"ne\n", b"two\n"]])
+def test_standard_input_has_the_id_of_a_file_when_its_first_line_was_read(
+    path: Path, writer: BinaryIO, parts: list[bytes]
+) -> None:
+    path.write_bytes(b"one\n")
+    with (
+        closing(FileSource(path, to_end=True)) as file,
+        closing(FileSource(STANDARD_INPUT, to_end=True)) as source,
+    ):
+        source.poll(0)
+        source.seek(0, None)
+        for part in parts:
+            assert source.log_id(0) is None or part == b"two\n"
+            writer.write(part)
+            source.poll(0)
+        assert source.log_id(0) == file.log_id(0) is not None
+
+
 def test_a_file_of_the_name_of_standard_input_is_not_taken_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: BinaryIO
 ) -> None:

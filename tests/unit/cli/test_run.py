@@ -22,6 +22,7 @@ from tests.command_line import run_command
 from tests.logs import ARMS
 from tests.unit.cli.commands import (
     COMMAND,
+    HALF,
     LOG,
     SECONDS,
     Streamduel,
@@ -65,6 +66,35 @@ def test_run_reads_standard_input(finished: Path, tmp_path: Path) -> None:
     done = run_command("run", config, "--until-end", seconds=SECONDS, stdin=log)
     assert done.returncode == 0, done.stderr
     assert lines(tmp_path) == lines(finished)
+
+
+def test_standard_input_continues_only_what_it_repeats(
+    finished: Path, tmp_path: Path, streamduel: Streamduel
+) -> None:
+    config = configure(tmp_path, {"source.path": "-"})
+    log, other, whole = tmp_path / "half", tmp_path / "other", finished / "clicks.jsonl"
+    log.write_bytes(b"".join(value + b"\n" for value in LOG[:HALF]))
+    other.write_bytes(b"".join(value + b"\n" for value in LOG[1:]))
+
+    def fold(stdin: Path) -> tuple[int, str]:
+        done = run_command("run", config, "--until-end", seconds=SECONDS, stdin=stdin)
+        return done.returncode, done.stderr
+
+    assert fold(log)[0] == 0
+    before = lines(tmp_path)
+    status, refused = fold(other)
+    assert status == 2
+    assert "made from 'stdin' with the id first line " in refused
+    assert "'streamduel repair new-log CONFIG'" in refused
+    assert lines(tmp_path) == before
+    assert fold(whole)[0] == 0
+    assert inspected(streamduel, tmp_path)["experiments"]["search"]["offset"]["next"] == len(LOG)
+
+    assert streamduel("repair", "new-log", config).status == 0
+    assert fold(other)[0] == 0
+    assert (
+        inspected(streamduel, tmp_path)["experiments"]["search"]["offset"]["next"] == len(LOG) - 1
+    )
 
 
 PLUG_IN = """

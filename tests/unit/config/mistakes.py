@@ -82,7 +82,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "experiments is missing: each experiment by its name, which its records carry."),
     (ARMS, GONE, f"{ARMS} is missing: the rankers' names, 2 to 1000 of them."),
     ("source.path", GONE,
-     "source.path is missing: the file: plain, gzipped (.gz), or '-' for standard input."),
+     "source.path is missing: the file: plain, gzipped (.gz), or '-' for standard input, which "
+     "must repeat the log from its first line at a restart."),
     ("source.connector", GONE, f"source.connector must be {CONNECTORS} (found nothing)."),
     # Wrong types.
     ("source", None, "source must be a mapping (found nothing)."),
