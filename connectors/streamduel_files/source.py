@@ -309,6 +309,9 @@ class FileSource:
         """The lines not delivered yet; unknown for a compressed file and for standard input."""
         if not self._grows:
             return {}
+        if self._bytes > self._counted_bytes:  # as after a restart far behind the beginning
+            self._counted_bytes = self._bytes
+            self._counted_lines = self._lines + self._ahead.count(b"\n") - self._cut_off
         try:
             with self._path.open("rb") as file:
                 file.seek(self._counted_bytes)

@@ -53,6 +53,31 @@ def test_a_command_knows_the_end_of_a_large_file_at_once(path: Path) -> None:
         assert [source.lags([0]), source.lags([0])] == [{}, {0: lines}]
 
 
+def test_what_was_read_is_not_counted_again(path: Path) -> None:
+    path.write_bytes((b"x" * 1023 + b"\n") * 1024 * 3 * COUNTED_CHUNKS)
+    lines = 1024 * 3 * COUNTED_CHUNKS
+    with closing(FileSource(path, to_end=False)) as source:
+        source.poll(0)
+        source.seek(0, lines - 1000)
+        assert source.lags([0]) == {0: 1000}
+        assert len(source.poll(0).records[0]) == 1000
+        assert source.lags([0]) == {0: 0}
+
+
+@pytest.mark.parametrize("wanted", [0, 1, 2])
+def test_a_lag_counts_each_line_once(path: Path, wanted: int) -> None:
+    """Also a line that was delivered without its newline."""
+    path.write_bytes(b"1\n2")
+    with closing(FileSource(path, to_end=True)) as source:
+        source.poll(0)
+        source.seek(0, wanted)
+        while not source.caught_up(0):
+            source.poll(0)
+        assert source.lags([0]) == {0: 0}
+        path.write_bytes(b"1\n2\n3\n4\n")
+        assert source.lags([0]) == {0: 2}
+
+
 @pytest.mark.parametrize("end", [b"", b"\n", b"\nlast"], ids=["end", "newline", "more"])
 def test_of_a_very_long_line_the_beginning_and_the_size_are_known(path: Path, end: bytes) -> None:
     path.write_bytes(b"first\n" + b"0123456789" * (LONG // 10) + end)
