@@ -133,8 +133,8 @@ class Poll:
         records: per partition, in the order of their offsets.
         missed: partitions whose next records were deleted before they were delivered, each with the
             first offset that is left. Never in a poll with `hold`, whose task is behind.
-        unreadable: why some of this process's partitions cannot be read at present although the
-            click log can be reached, without a full stop; empty if all can be read.
+        unreadable: why some of this process's partitions cannot be read although the click log can
+            be reached, without a full stop; empty if all can be read.
     """
 
     lost: Sequence[int] = ()

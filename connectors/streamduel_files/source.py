@@ -12,6 +12,7 @@ import sys
 import time
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
@@ -82,7 +83,7 @@ class FileSource:
         self._path = path
         self._grows = path != STANDARD_INPUT and path.suffix != ".gz"
         self._file = self._open()
-        self._to_end = self._grows and to_end
+        self._to_end = to_end
         self._end: int | None = None  # bytes of the file at the time of `seek`
         self._counted_lines = self._counted_bytes = 0
         self._counted_chunks = COUNTED_CHUNKS if serves else sys.maxsize
@@ -151,8 +152,11 @@ class FileSource:
 
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:
         """The lines of the next chunk of the file."""
-        if hold:
-            return Poll()  # a file has one possible owner
+        poll = Poll() if hold else self._poll(timeout)  # a file has one possible owner
+        over = self._path == STANDARD_INPUT and not self._to_end and self.caught_up(PARTITION)
+        return replace(poll, unreadable="standard input has ended") if over else poll
+
+    def _poll(self, timeout: float) -> Poll:
         if not self._announced:
             self._announced = True
             lost, self._lost = self._lost, []
@@ -268,7 +272,7 @@ class FileSource:
         """Deliver from this line on; the file is read from its beginning to count lines."""
         wanted = offset or 0
         self._rewind()
-        self._end = os.fstat(self._file.fileno()).st_size if self._to_end else None
+        self._end = os.fstat(self._file.fileno()).st_size if self._grows and self._to_end else None
         open_line = False
         while self._lines < wanted:
             chunk = self._chunk()

@@ -275,6 +275,23 @@ def test_standard_input_has_the_id_of_a_file_when_its_first_line_was_read(
         assert source.log_id(0) == file.log_id(0) is not None
 
 
+@pytest.mark.parametrize(("to_end", "why"), [(True, ""), (False, "standard input has ended")])
+def test_standard_input_that_has_ended_brings_nothing_more(
+    writer: BinaryIO, to_end: bool, why: str
+) -> None:
+    """To `run --until-end`, its end is no fault."""
+    with closing(FileSource(STANDARD_INPUT, to_end=to_end)) as source:
+        source.poll(0)
+        source.seek(0, None)
+        assert not source.poll(0).unreadable
+        writer.write(b"one\ntwo")
+        assert not source.poll(0).unreadable
+        writer.close()
+        last = source.poll(0)
+        assert ([each.value for each in last.records[0]], last.unreadable) == ([b"two"], why)
+        assert source.poll(0).unreadable == source.poll(0, hold=True).unreadable == why
+
+
 def test_a_file_of_the_name_of_standard_input_is_not_taken_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: BinaryIO
 ) -> None:
