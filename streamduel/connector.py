@@ -122,7 +122,8 @@ class Source(Protocol):
             The offset from which records are delivered.
 
         Raises:
-            ConnectorError: the partition ends before this offset; its end itself is valid.
+            ConnectorError: the partition ends before this offset; its end itself is valid. A source
+                that needs long to find that out raises it from `poll`.
         """
 
     def caught_up(self, partition: int) -> bool:

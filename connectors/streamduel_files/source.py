@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
+import math
 import os
 import select
 import stat
@@ -16,10 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
+import structlog
+
 from streamduel.connector import Poll
 from streamduel.errors import ConnectorError, counted
 from streamduel.records import Rejected
 from streamduel_files.settings import STANDARD_INPUT
+
+log = structlog.stdlib.get_logger(__name__)
 
 CHUNK_BYTES: Final = 1 << 20
 """Size of a read: some thousand records, so that a poll is short and the fold gets a batch."""
@@ -37,6 +42,10 @@ A longer file is counted over several calls."""
 
 WATCH_SECONDS: Final = 0.05
 """Interval of reads at the end of a file, and so the longest delay of a new line."""
+
+SEEK_SECONDS: Final = 1.0
+"""How long `seek` of a service counts lines, some 2 GB from memory; `poll` counts the others, so
+that a slow disk or a pipe delays neither a stop nor `/healthz`."""
 
 PARTITION: Final = 0
 
@@ -69,7 +78,8 @@ class FileSource:
         path: the file, or `-`.
         to_end: read up to the end at the time of `seek` only; a last line without a newline is then
             complete.
-        serves: `lags` returns quickly, and does not know the end of a large file at first.
+        serves: `lags` and `seek` return quickly: `lags` does not know the end of a large file at
+            first, and a truncation that `seek` has not found yet is an error of `poll`.
 
     Raises:
         ConnectorError: the file cannot be opened.
@@ -87,6 +97,7 @@ class FileSource:
         self._end: int | None = None  # bytes of the file at the time of `seek`
         self._counted_lines = self._counted_bytes = 0
         self._counted_chunks = COUNTED_CHUNKS if serves else sys.maxsize
+        self._seek_seconds = SEEK_SECONDS if serves else math.inf
         self._announced = self._positioned = False
         self._lost: list[int] = []
         self._first_line: str | None = None
@@ -94,11 +105,13 @@ class FileSource:
         self._reset()
 
     def _reset(self) -> None:
+        self._wanted = 0  # the first line to deliver
         self._lines = 0  # lines read
         self._bytes = 0  # bytes of the file read
         self._ahead = b""  # read from the file, not yet split into lines
         self._rest = bytearray()  # the beginning of a line whose newline was not read yet
         self._rest_size = 0  # bytes of that line, also those that are not kept
+        self._open_line = False  # the last line that was skipped has no newline yet
         self._cut_off = False  # the line before was delivered without its newline
         self._at_end = False  # the last read returned nothing
         self._ended = False
@@ -165,6 +178,8 @@ class FileSource:
             time.sleep(min(timeout, WATCH_SECONDS))
             return Poll()
         deadline = time.monotonic() + timeout
+        if not self._skipped(deadline):
+            return Poll()
         lines = self._read()
         while not lines and (wait := deadline - time.monotonic()) > 0:
             if self._at_end:
@@ -270,33 +285,51 @@ class FileSource:
 
     def seek(self, partition: int, offset: int | None) -> int:  # noqa: ARG002 - there is one
         """Deliver from this line on; the file is read from its beginning to count lines."""
-        wanted = offset or 0
         self._rewind()
+        self._wanted = offset or 0
         self._end = os.fstat(self._file.fileno()).st_size if self._grows and self._to_end else None
-        open_line = False
-        while self._lines < wanted:
+        if not self._skipped(time.monotonic() + self._seek_seconds):
+            log.warning(
+                "position delayed", topic=self.topic, offset=self._wanted,
+                advice="a restart skips the lines before this offset, which takes longer than "
+                "usual; standard input must repeat them",
+            )  # fmt: skip
+        self._positioned = True
+        return self._wanted
+
+    def _skipped(self, deadline: float) -> bool:
+        """Skip lines before the wanted one, at least a chunk; False if some are left."""
+        while self._lines < self._wanted:
             chunk = self._chunk()
-            if not chunk and not (self._ended or self._grows):
-                time.sleep(WATCH_SECONDS)  # a pipe that has not repeated them yet
-                continue
-            if not chunk:
-                break
-            lines = chunk.count(b"\n")
-            open_line = not chunk.endswith(b"\n") if lines else True
-            if self._lines + lines >= wanted:
-                self._ahead = chunk.split(b"\n", wanted - self._lines)[-1]
-                lines = wanted - self._lines
-            self._lines += lines
-        if self._lines == wanted - 1 and open_line:
-            self._lines, self._cut_off = wanted, True
-        if self._lines < wanted:
+            if chunk:
+                self._skip(chunk)
+            elif self._ended or self._grows:
+                self._end_skipping()
+            if self._lines < self._wanted:
+                wait = deadline - time.monotonic()
+                if wait <= 0:
+                    return False
+                if not chunk:  # a pipe that has not repeated them yet
+                    time.sleep(min(WATCH_SECONDS, wait))
+        return True
+
+    def _skip(self, chunk: bytes) -> None:
+        lines, left = chunk.count(b"\n"), self._wanted - self._lines
+        self._open_line = not chunk.endswith(b"\n")
+        if lines >= left:
+            self._ahead = chunk.split(b"\n", left)[-1]
+        self._lines += min(lines, left)
+
+    def _end_skipping(self) -> None:
+        """At the end: only a last line without its newline may be left to skip."""
+        if not (self._open_line and self._lines == self._wanted - 1):
             raise ConnectorError(
                 f"source.path {self._path} has {counted(self._lines, 'line')}, but a restart reads "
-                f"it again from line {wanted + 1} on: it was truncated. Restore it; or continue "
-                f"with the present state from its beginning: 'streamduel repair new-log CONFIG'."
+                f"it again from line {self._wanted + 1} on: it was truncated. Restore it; or "
+                f"continue with the present state from its beginning: 'streamduel repair new-log "
+                f"CONFIG'."
             )
-        self._positioned = True
-        return wanted
+        self._lines, self._cut_off = self._wanted, True
 
     def _rewind(self) -> None:
         if self._bytes and self._path != STANDARD_INPUT:
@@ -322,7 +355,7 @@ class FileSource:
                 for _ in range(self._counted_chunks):
                     chunk = file.read(CHUNK_BYTES)
                     if not chunk:
-                        lag = max(0, self._counted_lines - self._lines)
+                        lag = max(0, self._counted_lines - max(self._lines, self._wanted))
                         return dict.fromkeys(partitions, lag)
                     self._counted_bytes += len(chunk)
                     self._counted_lines += chunk.count(b"\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
+from structlog.typing import EventDict
 
 from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
@@ -155,6 +156,41 @@ def test_lines_that_a_restart_needs_are_missing(
             source.seek(0, wanted)
 
 
+@pytest.fixture
+def short_seek(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `seek` that leaves all chunks but one to `poll`, as that of a large file does."""
+    monkeypatch.setattr("streamduel_files.source.SEEK_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("short_seek")
+@pytest.mark.parametrize("left", [0, 1, 5])
+def test_a_poll_continues_a_long_seek(path: Path, left: int, logged: list[EventDict]) -> None:
+    path.write_bytes(b"1234567\n" * (CHUNK_BYTES // 2) + b"last")  # four chunks, and some bytes
+    wanted = CHUNK_BYTES // 2 + 1 - left
+    with closing(FileSource(path, to_end=True)) as source:
+        source.poll(0)
+        assert source.seek(0, wanted) == wanted
+        assert [each["event"] for each in logged] == ["position delayed"]
+        polls = 0
+        records: list[int] = []
+        while not source.caught_up(0):
+            assert source.lags([0]) == {0: max(0, left - 1 - len(records))}
+            polls += 1
+            records += [each.offset for each in source.poll(0).records.get(0, ())]
+        assert records == list(range(wanted, wanted + left))
+        assert polls > 3, "a poll skips a chunk"
+
+
+@pytest.mark.usefixtures("short_seek")
+def test_a_poll_finds_a_truncation_that_a_long_seek_has_not_reached(path: Path) -> None:
+    path.write_bytes(b"1234567\n" * (CHUNK_BYTES // 4))
+    with closing(FileSource(path, to_end=False)) as source:
+        source.poll(0)
+        source.seek(0, CHUNK_BYTES)
+        with pytest.raises(ConnectorError, match=f"has {CHUNK_BYTES // 4:,} lines, but a restart"):
+            source.poll(60)  # does not wait
+
+
 def test_a_restart_continues_in_the_middle_of_what_is_read_at_once(path: Path) -> None:
     path.write_bytes(b"1\n2\n3")
     assert list(values(path, 1)) == [b"2", b"3"]
@@ -273,6 +309,17 @@ def test_standard_input_has_the_id_of_a_file_when_its_first_line_was_read(
             writer.write(part)
             source.poll(0)
         assert source.log_id(0) == file.log_id(0) is not None
+
+
+@pytest.mark.usefixtures("short_seek")
+def test_a_pipe_that_has_repeated_nothing_yet_holds_nothing_up(writer: BinaryIO) -> None:
+    with closing(FileSource(STANDARD_INPUT, to_end=True)) as source:
+        source.poll(0)
+        assert source.seek(0, 2) == 2
+        assert not source.poll(0).records
+        assert not source.caught_up(0)
+        writer.write(b"one\ntwo\nthree\n")
+        assert [(it.offset, it.value) for it in source.poll(0).records[0]] == [(2, b"three")]
 
 
 @pytest.mark.parametrize(("to_end", "why"), [(True, ""), (False, "standard input has ended")])

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import run_command
+from tests.logs import values
 from tests.unit.cli.commands import (
     COMMAND,
     LOG,
@@ -164,6 +166,33 @@ def test_lines_of_a_live_pipe_are_committed_on_a_signal(
             assert process.wait(timeout=SECONDS) == 0
         finally:
             process.kill()  # leaving the block would otherwise wait for it
+
+
+def test_a_signal_ends_a_restart_that_waits_for_its_pipe(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    """As one that counts the lines of a large file on a slow disk."""
+    config = configure(tmp_path, {"source.path": "-", "dedupe.window_records": 100})
+    log, errors = tmp_path / "log", tmp_path / "errors"
+    log.write_bytes(b"".join(value + b"\n" for _, value in values(21, 20_000)))
+    assert run_command("run", config, "--until-end", seconds=SECONDS, stdin=log).returncode == 0
+    with (
+        errors.open("wb") as stderr,
+        subprocess.Popen(
+            [*COMMAND, "run", str(config)], stdin=subprocess.PIPE, stderr=stderr
+        ) as process,
+    ):
+        try:
+            deadline = time.monotonic() + SECONDS
+            while "position delayed" not in errors.read_text():
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=SECONDS) == 0
+        finally:
+            process.kill()  # leaving the block would otherwise wait for it
+    assert _next_offset(streamduel, tmp_path) == 20_000
 
 
 def _next_offset(streamduel: Streamduel, folder: Path) -> int:
