@@ -17,7 +17,7 @@ from streamduel.preference.clients import (
     log_evidence_of_clients,
 )
 from streamduel.preference.evidence import log_evidence, nats_of_all
-from streamduel.preference.segments import leader_of
+from streamduel.preference.segments import ahead, leader_of
 from streamduel.preference.verdict import LEVEL, PairResult, Verdict
 from streamduel.preference.winners import wins_over
 
@@ -69,8 +69,7 @@ class Judged:
     def finding(self, arms: Sequence[str]) -> Finding:
         """The finding for people."""
         fought = float(self.verdict.wins.sum())
-        ahead = wins_over(self.verdict.wins)[self.verdict.champion] > 0
-        leader = arms[self.verdict.champion] if ahead else None
+        leader = ahead(self.verdict, arms)
         return Finding(
             champion=leader if self.confidence >= LEVEL else None,
             confidence=self.confidence,

@@ -25,7 +25,7 @@ class SegmentResult(msgspec.Struct, frozen=True):
 
     Attributes:
         champion: the arm that is the winner with 95 % confidence; None for undecided.
-        leader: the arm that is ahead; None without a duel.
+        leader: the arm that is ahead; None if no arm beats another one.
         confidence: that the leader is the winner, corrected for the number of segments.
         duels: of two different arms.
     """
@@ -119,9 +119,9 @@ def _verdict(wins: Floats, ties: Floats, looks: int) -> Verdict:
 
 def _result(verdict: Verdict, arms: Sequence[str], looks: int) -> SegmentResult:
     confidence = max(0.0, 1 - looks * (1 - verdict.confidence))
-    duels = int(verdict.wins.sum())
-    leader = arms[verdict.champion] if duels else None
-    return SegmentResult(leader if confidence >= LEVEL else None, leader, confidence, duels)
+    leader = ahead(verdict, arms)
+    champion = leader if confidence >= LEVEL else None
+    return SegmentResult(champion, leader, confidence, int(verdict.wins.sum()))
 
 
 def leader_of(wins: Floats) -> tuple[int, Winner]:
@@ -138,6 +138,17 @@ def leader_of(wins: Floats) -> tuple[int, Winner]:
         return best, "condorcet"
     beaten, lead = wins_over(wins), wins.sum(axis=1) - wins.sum(axis=0)
     return int(np.lexsort((-lead, -beaten))[0]), "copeland"
+
+
+def ahead(verdict: Verdict, arms: Sequence[str]) -> str | None:
+    """The name of the arm that leads; None if it beats no other one: then it is only the first.
+
+    Args:
+        verdict: on the arm of `leader_of`.
+        arms: K names.
+    """
+    beaten = wins_over(verdict.wins)[verdict.champion]
+    return arms[verdict.champion] if beaten else None
 
 
 def disagreement(

@@ -51,6 +51,13 @@ def test_a_segment_without_duels_is_undecided() -> None:
     assert report.disagreements["class"].verdict == "none"
 
 
+@pytest.mark.parametrize(("wins", "ties", "duels"), [(0, 30, 30), (20, 0, 40), (20, 30, 70)])
+def test_where_no_arm_beats_another_none_is_ahead(wins: int, ties: int, duels: int) -> None:
+    even = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0]])
+    found = judged([wins * even], [ties * even]).segments["class"]["s-0"]
+    assert (found.champion, found.leader, found.duels) == (None, None, duels)
+
+
 def test_champions_that_differ_are_found() -> None:
     rng = np.random.default_rng(7)
     first = counts(rng, [[0.5, 0.6, 0.6], [0, 0.5, 0.5], [0, 0, 0.5]], 1500)
