@@ -156,8 +156,8 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 class HistoryAnswer(msgspec.Struct, frozen=True):
     """Confidence and regret since the process started.
 
-    Some hundred points at most, the oldest first. `kind` is the kind of regret; `regret_bound` is
-    its upper bound, with 95 % confidence at all times together.
+    Some hundred points at most, the oldest first. `kind` is the kind of regret of all of them;
+    `regret_bound` is its upper bound, with 95 % confidence at all times together.
     """
 
     experiment: Name

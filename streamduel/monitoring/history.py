@@ -18,6 +18,7 @@ import structlog
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.forecasts import Forecasts
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
+from streamduel.preference.evidence import Winner
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -153,13 +154,15 @@ class History:
         self._series: dict[str, PointSeries] = {}
         self._latest: WeakValueDictionary[str, ExperimentView] = WeakValueDictionary()
         self._versions: dict[str, int] = {}
+        self._kinds: dict[str, Winner] = {}  # of regret, and of the winner of the confidence
         self._lock = threading.Lock()  # held for some additions at a time, never by the fold
 
     def update(self, figures: Figures) -> Iterator[float]:
         """Add a point for each experiment that has changed since the last update.
 
         All points have the time of the figures, however long the caller pauses in between. The
-        costly assessment of experiments of many arms is computed on the way.
+        costly assessment of experiments of many arms is computed on the way. A policy that seeks
+        another winner begins the points again: its regret is of another kind.
 
         Yields:
             Seconds of work after each point, so that the caller can pause.
@@ -172,7 +175,10 @@ class History:
                 point = Point.of(view, at)
                 view.assess_many_arms()
                 with self._lock:
-                    self._series.setdefault(view.name, PointSeries()).add(point)
+                    if self._kinds.get(view.name) != view.seeks:
+                        self._kinds[view.name] = view.seeks
+                        self._series[view.name] = PointSeries()
+                    self._series[view.name].add(point)
                     self._versions[view.name] = view.version
                 yield time.thread_time() - began
 
@@ -193,10 +199,11 @@ class History:
     def up_to(self, view: ExperimentView) -> list[Point]:
         """The points of an experiment up to this view; up to the last update for many arms.
 
-        The last update may already have seen a newer view.
+        The last update may already have seen a newer view. Points of another kind are left out.
         """
         with self._lock:
-            points = self._points(view.name)
+            same = self._kinds.get(view.name) == view.seeks
+            points = self._points(view.name) if same else []
             newest_version = self._versions.get(view.name, 0)
         if len(view.arms) <= MAX_ARMS_ON_DEMAND and view.version >= newest_version:
             now = Point.of(view, self._clock())

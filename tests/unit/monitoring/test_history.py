@@ -18,6 +18,7 @@ from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, HistoryThread, Point, PointSeries
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND
 from streamduel.policies import TopTwo
+from streamduel.testing import encode
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
@@ -159,6 +160,22 @@ class TestHistory:
         commit(metrics, watched)
         (view,) = metrics.figures.experiments()
         assert [int(each.duels) for each in past.up_to(view)] == [0]
+
+    @pytest.mark.parametrize(("policy", "kept"), [("double_thompson", [4]), ("rucb", [2, 4])])
+    def test_points_have_one_kind_of_regret(self, policy: str, kept: list[int]) -> None:
+        metrics, past = Metrics("files"), History()
+        watched = task(config({"search": ARMS}))
+        fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
+        commit(metrics, watched)
+        list(past.update(metrics.figures))
+        apply = {"type": "control", "id": "c", "experiment": "search", "action": "apply"}
+        fold(watched, encode({**apply, "settings": {"policy": {"name": policy}}}))
+        fold(watched, *duels("search", 2, "bm25", "ltr", "bb"))
+        commit(metrics, watched)
+        (view,) = metrics.figures.experiments()
+        assert [int(each.duels) for each in past.up_to(view)] == kept, "at once"
+        list(past.update(metrics.figures))
+        assert [int(each.duels) for each in past.points("search")] == kept
 
 
 class TestHistoryThread:
