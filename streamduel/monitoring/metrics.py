@@ -205,7 +205,8 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("experiment",),
         "How much of the evidence for a confidence of 95 % there is, from 0 to 1: the mean over "
         "the champion's rivals. It rises before streamduel_champion_confidence does, and is 1 when "
-        "that reaches 0.95. While both are 0, the champion is shown to people as undecided.",
+        "that reaches 0.95. While both are 0 and there is no other answer, the champion is shown "
+        "to people as undecided.",
         per_experiment(lambda view: view.verdict.progress),
     ),
     Gauge(

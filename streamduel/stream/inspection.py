@@ -33,7 +33,8 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         confidence: a lower bound, valid at any time, of the probability that the champion is the
             winner that the policy seeks.
         progress: how much of the evidence for a confidence of 95 % there is, from 0 to 1.
-        decided: whether the champion has any evidence; without it, people are shown "undecided".
+        decided: whether the champion has any evidence; without it, people are shown "undecided"
+            unless no arm beats all others.
         no_winner: whether surely no arm beats all others.
         unsurpassed: a lower bound, valid at any time, of the probability that no arm beats more
             others than the champion.

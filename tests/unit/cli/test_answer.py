@@ -61,6 +61,15 @@ def test_where_none_beats_all_others_another_arm_may_beat_more(tmp_path: Path) -
     assert found.endswith(" is the champion, but another one may beat more")
 
 
+def test_none_beats_all_others_although_the_champion_has_no_evidence(tmp_path: Path) -> None:
+    wins = {"ab": 600, "bc": 600, "ca": 600, "ad": 600, "db": 501, "dc": 501}
+    out = shown(tmp_path, wins, policy={"name": "rucb"}, seed=1)
+    assert out.splitlines()[0] == (
+        "search: no arm beats all others; d is the champion, but another one may beat more"
+    )
+    assert "champion wins" in out
+
+
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_no_arm_is_better_by_a_difference_that_matters(tmp_path: Path, confidence: float) -> None:
     found = answer(

@@ -79,6 +79,17 @@ class TestVerdict:
             "more."
         )
 
+    def test_no_ranker_beats_all_and_the_champion_has_no_evidence(self) -> None:
+        watched = Watched((*ARMS, "new"), policy={"name": "rucb"}, seed=1)
+        cycle = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"), ("bm25", "new"))
+        ahead = (counted("new", rival, 501, 500) for rival in ("ltr", "dense"))
+        page = watched.fold(*(counted(a, b, 600, 400) for a, b in cycle), *ahead)
+        assert not watched.view.verdict.decided
+        assert page.decided
+        assert page.verdict == (
+            "No ranker beats all others; new is the champion, but another one may beat more."
+        )
+
     def test_a_cycle_of_many_arms(self) -> None:
         arms = tuple(f"arm{number:03d}" for number in range(MAX_ARMS_ON_DEMAND + 2))
         cycle = [(arm, arms[place - 1]) for place, arm in enumerate(arms)]

@@ -133,6 +133,16 @@ def test_the_overview_says_that_none_beats_all(service: Service, policy: str) ->
     assert re.search(r"(bm25|ltr|dense) none beats all", page(service.get("/")).text)
 
 
+def test_no_ranker_beats_all_although_the_champion_has_no_evidence(service: Service) -> None:
+    watched = task(config({"search": (*ARMS, "new")}, policy={"name": "rucb"}, seed=1))
+    cycle = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"), ("bm25", "new"))
+    fold(watched, *(counted(a, b, 600, 400) for a, b in cycle))
+    fold(watched, *(counted("new", rival, 501, 500) for rival in ("ltr", "dense")))
+    commit(service.monitoring.observer, watched)
+    list(service.monitoring.history.update(service.monitoring.observer.figures))
+    assert re.search(r"new none beats all", page(service.get("/")).text)
+
+
 def test_the_timeline_says_that_exploration_ended_without_a_winner(service: Service) -> None:
     watched = task(config({"search": ARMS}))
     cycle = (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))
