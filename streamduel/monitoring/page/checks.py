@@ -223,16 +223,17 @@ def _winner_possible(view: ExperimentView) -> Check:
     title = "A Condorcet winner is possible"
     if view.condorcet_winner_possible:
         return Check(title, "ok", "At least one ranker may still beat all others.")
-    if policies.get(view.policy).settles_for_copeland:
-        return Check(
-            title,
-            "problem",
-            "Each ranker has lost to another one with 95 % confidence: none beats all others. "
-            f"{view.policy} looks for the ranker that beats the most.",
+    lost = "Each ranker has lost to another one with 95 % confidence"
+    if view.status == "finished":
+        found = f"{lost}: none beats all others."
+    elif policies.get(view.policy).settles_for_copeland:
+        looks_for = f"{view.policy} looks for the ranker that beats the most."
+        found = f"{lost}: none beats all others. {looks_for}"
+    else:
+        ends = "horizon" in view.wanted.parameters
+        explores = "may explore until its horizon" if ends else "explores permanently"
+        found = (
+            f"{lost}, and {view.policy} seeks a Condorcet winner: it {explores}. Choose a policy "
+            f"that seeks a Copeland winner."
         )
-    return Check(
-        title,
-        "problem",
-        f"Each ranker has lost to another one with 95 % confidence, and {view.policy} seeks a "
-        f"Condorcet winner: it explores permanently. Choose a policy that seeks a Copeland winner.",
-    )
+    return Check(title, "problem", found)

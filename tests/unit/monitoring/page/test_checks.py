@@ -10,6 +10,8 @@ from streamduel.testing import Record, encode
 from tests.unit.monitoring.fold import STREAM_TIME, duels, fold
 from tests.unit.monitoring.page.watched import Watched, counted, plain
 
+ADVICE = "Choose a policy that seeks a Copeland winner."
+
 
 def impression(number: int, teams: list[str], a: str = "bm25", b: str = "ltr") -> bytes:
     return json.dumps(
@@ -196,3 +198,23 @@ def test_a_cycle_is_a_problem_for_a_condorcet_policy() -> None:
     other = Watched(policy={"name": "ccb"})
     other.fold(*cycle)
     assert not [check for check in other.page().checks if "Condorcet" in check.title]
+
+
+@pytest.mark.parametrize(
+    ("policy", "status", "end"),
+    [
+        ({"name": "rucb"}, "running", "explores permanently. " + ADVICE),
+        ({"name": "rmed2fh", "horizon": 9000}, "running", "explore until its horizon. " + ADVICE),
+        ({"name": "rmed2fh", "horizon": 3000}, "finished", ": none beats all others."),
+        ({"name": "top_two"}, "finished", ": none beats all others."),
+    ],
+)
+def test_a_cycle_tells_how_long_the_policy_explores(
+    policy: dict[str, object], status: str, end: str
+) -> None:
+    watched = Watched(policy=policy)
+    for a, b in (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25")):
+        watched.fold(counted(a, b, 900, 100))
+    sentence = watched.check("Condorcet").sentence
+    assert watched.view.status == status
+    assert sentence.endswith(end)
