@@ -84,14 +84,20 @@ class Wanted(NamedTuple):
 
     @classmethod
     def of(cls, experiment: Experiment) -> Wanted:
-        """What an experiment waits for."""
+        """What an experiment waits for: the end of its policy or of the stop rule, the first."""
         settings, parameters = experiment.settings, experiment.policy.parameters
-        confidence = settings.stop.confidence or parameters.get("confidence", LEVEL)
+        stop = settings.stop
+        ends = []
+        if "confidence" in parameters:
+            ends.append((parameters["confidence"], parameters["min_duels"]))
+        if stop.confidence is not None:
+            ends.append((stop.confidence, stop.min_duels))
+        confidence, min_duels = min(ends, default=(LEVEL, stop.min_duels))
         return cls(
             settings.policy.name,
             parameters,
             confidence,
-            settings.stop.min_duels,
+            min_duels,
             tuple(getattr(settings, key) for key in _CREDITING),
         )
 

@@ -207,6 +207,33 @@ def test_no_duels_no_traffic_no_end_and_a_pause_are_told_apart() -> None:
     assert Answer.of(watched.outlook()) == Answer(None, None, None, "paused")
 
 
+@pytest.mark.parametrize(
+    ("policy", "stop"),
+    [
+        ({}, {}),
+        ({}, {"confidence": 0.99, "min_duels": 30}),
+        ({"confidence": 0.8}, {"confidence": 0.999}),
+        ({"confidence": 0.999}, {"confidence": 0.8}),
+        ({"min_duels": 40}, {}),
+        ({"min_duels": 40}, {"min_duels": 30}),
+        ({"min_duels": 40}, {"confidence": 0.95, "min_duels": 30}),
+        ({"name": "rucb"}, {"confidence": 0.99}),
+    ],
+)
+def test_it_waits_for_the_end_that_comes_first(
+    policy: dict[str, object], stop: dict[str, object]
+) -> None:
+    """Of the policy's own, and that of the stop rule."""
+    watched = Watched(policy={"name": "top_two", **policy}, stop=stop)
+    sure: list[tuple[str, bool]] = []
+    while not sure or sure[-1][0] == "running":
+        watched.fold("b")
+        view = watched.metrics.figures.experiment("search")
+        assert view is not None
+        sure.append((view.status, view.is_sure))
+    assert sure == [("running", False)] * (len(sure) - 1) + [("finished", True)]
+
+
 def test_only_the_end_of_a_forecast_may_be_open() -> None:
     watched = Watched()
     watched.fold("ba" * 30)
