@@ -218,7 +218,7 @@ class ExperimentView:
             alone=tuple(experiment.duels.by_arm.alone),
             arm_duels=tuple(experiment.duels.by_arm.fought),
             seeks=experiment.policy.seeks,
-            prior="prior" in experiment.policy.parameters,
+            prior=experiment.policy.steered,
             batch=experiment.decisions.batch,
             policy=experiment.settings.policy.name,
             stage=experiment.policy.stage,

@@ -158,6 +158,12 @@ class TopTwo(WindowedPolicy):
         self._known: int | None = None
         self._led = (-1, NO_MARKS, 0)
 
+    @property
+    def steered(self) -> bool:
+        """As `Policy.steered`: the prior is believed."""
+        belief = self.posterior.belief
+        return belief is not None and belief.holds
+
     def _out(self, t: int) -> Marks:
         """The arms that are out."""
         return self.elimination.out(ln(t) if self._earns else self.out_at)

@@ -169,7 +169,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         required=verdict.required,
         pairs=list(verdict.pairs(arms)),
         timeline=list(Timeline(state.get("timeline")).moments),
-        prior="prior" in policy.parameters,
+        prior=policy.steered,
         frozen_pair=state["guardrails"]["frozen"],
         impressions_per_client=ClientSketch(state.get("clients")).per_client or None,
         segments=judged.segments,

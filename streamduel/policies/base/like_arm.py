@@ -68,9 +68,7 @@ def _check(policy: AnyPolicy) -> None:
 
 def _believed(policy: AnyPolicy) -> Floats:
     """(K, K) the pseudo-wins of the prior; zeros if it is not believed, or there is none."""
-    prior = policy.parameters.get("prior")
-    belief = policy.posterior.belief if prior is not None else None  # type: ignore[attr-defined]
-    if belief is None or not belief.holds:
+    if not policy.steered:
         return np.zeros((policy.n_arms, policy.n_arms))
-    believed: Floats = np.array(prior)
+    believed: Floats = np.array(policy.parameters["prior"])
     return believed

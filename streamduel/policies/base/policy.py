@@ -134,6 +134,11 @@ class Policy(Algorithm):
         """The algorithm at work: the policy's name, unless it switches between algorithms."""
         return self.name
 
+    @property
+    def steered(self) -> bool:
+        """Whether a prior steers its choices: there is one, and the duels do not contradict it."""
+        return False
+
     @classmethod
     def traits(cls) -> list[str]:
         """What it looks for, what it needs and when it decides, in words."""

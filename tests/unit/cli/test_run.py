@@ -227,6 +227,12 @@ def test_inspect_says_that_a_prior_steers(streamduel: Streamduel, tmp_path: Path
     assert "top_two, steered by a prior" in " ".join(streamduel("inspect", config).out.split())
     search = inspected(streamduel, tmp_path)["experiments"]["search"]
     assert (search["prior"], search["duels"]) == (True, 1)
+    lost = (duel("search", number, "bm25", "ltr-v1", "a") for number in range(2, 42))
+    with (tmp_path / "clicks.jsonl").open("ab") as log:
+        log.writelines(record + b"\n" for record in lost)
+    assert run(config, "--until-end").status == 0
+    assert "steered by a prior" not in " ".join(streamduel("inspect", config).out.split())
+    assert not inspected(streamduel, tmp_path)["experiments"]["search"]["prior"]
 
 
 def test_inspect_shows_no_champion_without_evidence(streamduel: Streamduel, tmp_path: Path) -> None:

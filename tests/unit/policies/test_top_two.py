@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -221,3 +222,18 @@ def test_a_window_forgets(preferences: Floats, aim: str) -> None:
     assert policy._counts.duels <= 1000
     again = TopTwo.from_state(json.loads(json.dumps(policy.state_dict())))
     assert again.propose(20).tolist() == policy.propose(20).tolist()
+
+
+@pytest.mark.parametrize(
+    ("prior", "lost", "steered"),
+    [(None, 0, False), ([[0, 20], [10, 0]], 1, True), ([[0, 20], [10, 0]], 10, False)],
+)
+def test_a_prior_steers_until_the_duels_contradict_it(
+    prior: list[list[int]] | None, lost: int, steered: bool
+) -> None:
+    given: dict[str, Any] = {} if prior is None else {"prior": prior}
+    policy = TopTwo(2, **given)
+    if lost:
+        policy.observe(0, 1, 0, lost)
+    assert policy.steered == steered
+    assert TopTwo.from_state(policy.state_dict()).steered == steered

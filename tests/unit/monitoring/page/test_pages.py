@@ -158,6 +158,10 @@ def test_the_page_says_that_a_prior_steers(service: Service) -> None:
     commit(service.monitoring.observer, watched)
     for path in ("/", "/experiments/search"):
         assert "top_two, steered by a prior" in page(service.get(path)).text
+    fold(watched, counted("bm25", "ltr", 40, 0))
+    commit(service.monitoring.observer, watched)
+    for path in ("/", "/experiments/search"):
+        assert "steered by a prior" not in page(service.get(path)).text, "it is abandoned"
 
 
 def test_a_batch_has_no_bar_since_its_size_is_unknown(service: Service) -> None:
