@@ -173,7 +173,7 @@ def _records_valid(view: ExperimentView, figures: Figures) -> Check:
     rest = of_all - sum(each.tallies["dead_letter"] for each in figures.experiments())
     if not rest:
         return check
-    more = f" Dead letters of this process that count for no experiment: {count(rest)}."
+    more = f" Dead letters of this process that count for none of its experiments: {count(rest)}."
     return check._replace(sentence=check.sentence + more)
 
 

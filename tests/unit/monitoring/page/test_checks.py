@@ -7,8 +7,8 @@ import json
 import pytest
 
 from streamduel.testing import Record, encode
-from tests.unit.monitoring.fold import STREAM_TIME, duels, fold
-from tests.unit.monitoring.page.watched import Watched, counted, plain
+from tests.unit.monitoring.fold import STREAM_TIME, config, duels, fold, task
+from tests.unit.monitoring.page.watched import ARMS, Watched, counted, plain
 
 ADVICE = "Choose a policy that seeks a Copeland winner."
 
@@ -96,8 +96,18 @@ def test_dead_letters_of_no_experiment_are_mentioned() -> None:
     assert watched.check("valid") == (
         "Records are valid",
         "ok",
-        "0 of 1 became dead letters. Dead letters of this process that count for no experiment: 2.",
+        "0 of 1 became dead letters. "
+        "Dead letters of this process that count for none of its experiments: 2.",
     )
+
+
+def test_dead_letters_of_a_removed_experiment_are_those_of_no_experiment_of_the_process() -> None:
+    both = task(config({"search": ARMS, "ads": ARMS}))
+    fold(both, *duels("ads", 0, "ltr", "nobody", "a" * 5))
+    watched = Watched()
+    watched.task = task(config({"search": ARMS}), entries=both.take_commit().entries)
+    watched.fold(*duels("search", 0, "ltr", "bm25", "a"))
+    assert watched.check("valid").sentence.endswith("count for none of its experiments: 5.")
 
 
 def test_unjoined_clicks_are_a_problem() -> None:
