@@ -301,22 +301,30 @@ def test_a_signal_handler_that_interrupts_put_has_the_buffer_written(
 
 
 CLOSE_INTERRUPTED = """
-import atexit, os, signal, sys, threading
+import atexit, os, signal, sys, threading, time
 from streamduel.client import writers
 from streamduel.client.writers import FileWriter, Message, Outbox
 
 class Slow(FileWriter):
     def write(self, messages):
         closing.wait()
-        os.kill(os.getpid(), signal.SIGTERM)
+        while not stopped:  # a signal that comes just before `close` waits does not interrupt it
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.05)
         ending.wait()
         return super().write(messages)
 
+def stop(*_):
+    if not stopped:
+        stopped.append(True)
+        sys.exit()
+
+stopped = []
 closing, ending = threading.Event(), threading.Event()
 writers.EXIT_SECONDS = float(sys.argv[2])
 box = Outbox(Slow(sys.argv[1]), 1 << 20)
 atexit.register(ending.set)  # runs before the exit handler of the outbox
-signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+signal.signal(signal.SIGTERM, stop)
 box.put(Message(b"search", b"one"))
 closing.set()
 box.close(float(sys.argv[2]))
