@@ -98,7 +98,7 @@ class Source(Protocol):
 
         Offsets of one click log mean nothing in another. A source that notices another click log
         under the same name while it reads raises a ConnectorError from `poll`. None if nothing
-        distinguishes them, and for a log that does not tell it before its first record.
+        distinguishes them, or if the log has no id before its first record is read.
         """
 
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:
@@ -122,8 +122,8 @@ class Source(Protocol):
             The offset from which records are delivered.
 
         Raises:
-            ConnectorError: the partition ends before this offset; its end itself is valid. A source
-                that needs long to find that out raises it from `poll`.
+            ConnectorError: the partition ends before this offset; its end itself is valid. One that
+                `open_source` has opened may raise it from `poll` instead, if that takes long.
         """
 
     def caught_up(self, partition: int) -> bool:

@@ -183,7 +183,7 @@ class FileSource:
         lines = self._read()
         while not lines and (wait := deadline - time.monotonic()) > 0:
             if self._at_end:
-                time.sleep(min(WATCH_SECONDS, wait))
+                self._wait(min(WATCH_SECONDS, wait))
             lines = self._read()
         return Poll(records={PARTITION: lines} if lines else {})
 
@@ -291,8 +291,8 @@ class FileSource:
         if not self._skipped(time.monotonic() + self._seek_seconds):
             log.warning(
                 "position delayed", topic=self.topic, offset=self._wanted,
-                advice="a restart skips the lines before this offset, which takes longer than "
-                "usual; standard input must repeat them",
+                advice="the lines before this offset are skipped, which takes longer than usual; "
+                "standard input must repeat them",
             )  # fmt: skip
         self._positioned = True
         return self._wanted
@@ -310,8 +310,15 @@ class FileSource:
                 if wait <= 0:
                     return False
                 if not chunk:  # a pipe that has not repeated them yet
-                    time.sleep(min(WATCH_SECONDS, wait))
+                    self._wait(min(WATCH_SECONDS, wait))
         return True
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for more; a pipe holds 64 KiB, so its writer waits, too."""
+        if self._path == STANDARD_INPUT and not self._ended:
+            select.select([self._file], [], [], seconds)
+        else:
+            time.sleep(seconds)
 
     def _skip(self, chunk: bytes) -> None:
         lines, left = chunk.count(b"\n"), self._wanted - self._lines
@@ -323,11 +330,13 @@ class FileSource:
     def _end_skipping(self) -> None:
         """At the end: only a last line without its newline may be left to skip."""
         if not (self._open_line and self._lines == self._wanted - 1):
+            name, restore = f"source.path {self._path}", "it was truncated. Restore it"
+            if self._path == STANDARD_INPUT:
+                name, restore = "standard input", "repeat the click log from its first line"
             raise ConnectorError(
-                f"source.path {self._path} has {counted(self._lines, 'line')}, but a restart reads "
-                f"it again from line {self._wanted + 1} on: it was truncated. Restore it; or "
-                f"continue with the present state from its beginning: 'streamduel repair new-log "
-                f"CONFIG'."
+                f"{name} has {counted(self._lines, 'line')}, but a restart reads it again from "
+                f"line {self._wanted + 1} on: {restore}; or continue with the present state from "
+                f"its beginning: 'streamduel repair new-log CONFIG'."
             )
         self._lines, self._cut_off = self._wanted, True
 

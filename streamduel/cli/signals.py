@@ -10,9 +10,11 @@ from types import FrameType
 
 @contextmanager
 def exit_at_signals() -> Iterator[None]:
-    """Let signals end the command as Ctrl-C does, which removes what it made and shows results."""
+    """Let signals end the command as Ctrl-C does: it cleans up, and shows what it has found."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
+        for each in before:  # `timeout` sends its signal twice: to the process and to its group
+            signal.signal(each, signal.SIG_IGN)
         raise SystemExit(128 + number)  # the status that a shell shows for a signal
 
     caught = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP

@@ -228,21 +228,22 @@ def _check_outputs(source: _Source, outputs: _Outputs) -> None:
 def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> None:
     """Simulate, write the files and print the table."""
     results = Results(settings)
-    try:
-        with exit_at_signals(), counting_progress(err, "simulating") as progress:
-            simulate_runs(
-                settings, jobs=jobs, journal=outputs.journal, progress=progress, results=results
-            )
-    except (KeyboardInterrupt, SystemExit) as end:
-        print_results(out, results, source.title)
-        _print_interruption(results, outputs)
-        if isinstance(end, SystemExit):
-            raise
-        raise typer.Exit(INTERRUPTED) from None
-    except StreamduelError:  # such as a full disk: show the finished runs
-        if results.policies():
+    with exit_at_signals():
+        try:
+            with counting_progress(err, "simulating") as progress:
+                simulate_runs(
+                    settings, jobs=jobs, journal=outputs.journal, progress=progress, results=results
+                )
+        except (KeyboardInterrupt, SystemExit) as end:
             print_results(out, results, source.title)
-        raise
+            _print_interruption(results, outputs)
+            if isinstance(end, SystemExit):
+                raise
+            raise typer.Exit(INTERRUPTED) from None
+        except StreamduelError:  # such as a full disk: show the finished runs
+            if results.policies():
+                print_results(out, results, source.title)
+            raise
     try:
         _write(results, source, outputs)
         if outputs.journal is not None:

@@ -365,7 +365,8 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Gauge(
         "streamduel_connected",
         ("connector",),
-        "1 while the click log is reachable, with all partitions of this process, else 0.",
+        "1 while the click log is reachable, with all partitions of this process, and standard "
+        "input, if it is read, has not ended; else 0.",
         lambda figures: [
             ((figures.connector,), float(figures.connected and not figures.unreadable))
         ],

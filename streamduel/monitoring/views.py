@@ -92,7 +92,8 @@ class Wanted(NamedTuple):
             ends.append((parameters["confidence"], parameters["min_duels"]))
         if stop.confidence is not None:
             ends.append((stop.confidence, stop.min_duels))
-        confidence, min_duels = min(ends, default=(LEVEL, stop.min_duels))
+        passed = [end for end in ends if end[1] <= experiment.policy.duels]
+        confidence, min_duels = min(passed or ends, default=(LEVEL, stop.min_duels))
         return cls(
             settings.policy.name,
             parameters,

@@ -69,7 +69,7 @@ class PartitionTask:
         place: str = "",
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        self._log, self.topic, self.partition = log, log.topic, partition
+        self._config, self._log, self.topic, self.partition = config, log, log.topic, partition
         form, dedupe = config.log_format, config.dedupe
         most_events = 1 if form is None else form.most_events
         self.window = DedupeWindow(dedupe.window_records, dedupe.window_ms, most_events)
@@ -87,15 +87,12 @@ class PartitionTask:
         self._fold = Fold(self._router, self._context, self.clock)
         here = self._router.is_here
         self._new = {name: its for name, its in config.experiments.items() if here(name)}
-        self._config = config
         self._resets: list[ClockReset] = []
         self._limits = record_limits.continued(UNSET, config, 0)
-        self.next_offset = 0
+        self.next_offset = self.missed = self._reread_to = 0
         self.resume_offset: int | None = None
-        self.missed = 0
         self._marks = Marks(self.window)
         self._recovery: Recovery | None = None
-        self._reread_to = 0
         self._entries = Entries()
         self._log_id = log.log_id(partition)
         self.repairs = Repairs()
@@ -247,10 +244,13 @@ class PartitionTask:
         self._fold.set_stream_time(now, self.next_offset)
         self._resets.append(ClockReset(self.next_offset, self.clock.state()))
 
+    def check_log(self) -> None:
+        """Refuse another click log: some have an id only after the first line was read."""
+        if self._recovery is not None:
+            continuity.check_log(self._recovery.entry, self._log, self.partition)
+
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Fold records, in the order of their offsets, each exactly once."""
-        if self._recovery is not None:  # with its first record, standard input has an id
-            continuity.check_log(self._recovery.entry, self._log, self.partition)
         records = self.repairs.without_skipped(records)
         while records and (repair := self.repairs.due(records[-1].offset)) is not None:
             assert repair.to is not None, "checked when the snapshot is read"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -54,7 +55,8 @@ def test_a_command_knows_the_end_of_a_large_file_at_once(path: Path) -> None:
         assert [source.lags([0]), source.lags([0])] == [{}, {0: lines}]
 
 
-def test_what_was_read_is_not_counted_again(path: Path) -> None:
+def test_what_was_read_is_not_counted_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamduel_files.source.SEEK_SECONDS", math.inf)  # however slow the disk
     path.write_bytes((b"x" * 1023 + b"\n") * 1024 * 3 * COUNTED_CHUNKS)
     lines = 1024 * 3 * COUNTED_CHUNKS
     with closing(FileSource(path, to_end=False)) as source:
@@ -337,6 +339,16 @@ def test_standard_input_that_has_ended_brings_nothing_more(
         last = source.poll(0)
         assert ([each.value for each in last.records[0]], last.unreadable) == ([b"two"], why)
         assert source.poll(0).unreadable == source.poll(0, hold=True).unreadable == why
+
+
+def test_standard_input_must_repeat_the_lines_before_a_restart(writer: BinaryIO) -> None:
+    with closing(FileSource(STANDARD_INPUT, to_end=True)) as source:
+        source.poll(0)
+        writer.write(b"one\ntwo\n")
+        writer.close()
+        needs = r"^standard input has 2 lines, but a restart reads it again from line 4 on: repeat "
+        with pytest.raises(ConnectorError, match=needs):
+            source.seek(0, 3)
 
 
 def test_a_file_of_the_name_of_standard_input_is_not_taken_for_it(

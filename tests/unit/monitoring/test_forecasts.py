@@ -217,6 +217,7 @@ def test_no_duels_no_traffic_no_end_and_a_pause_are_told_apart() -> None:
         ({"min_duels": 40}, {}),
         ({"min_duels": 40}, {"min_duels": 30}),
         ({"min_duels": 40}, {"confidence": 0.95, "min_duels": 30}),
+        ({"confidence": 0.999}, {"confidence": 0.99, "min_duels": 400}),
         ({"name": "rucb"}, {"confidence": 0.99}),
     ],
 )

@@ -80,6 +80,18 @@ def test_no_id_is_no_other_id() -> None:
     assert json.loads(adopted.take_commit().entries["partition"])["log_id"] == "one"
 
 
+def test_an_id_that_comes_with_the_first_line_is_compared_again() -> None:
+    found: list[str] = []
+    late = log(1)._replace(log_id=lambda _: found[-1] if found else None)
+    task = PartitionTask(config(), late, 0, folded(log(1))[0].entries)
+    task.check_log()
+    found.append("one")
+    task.check_log()
+    found.append("two")
+    with pytest.raises(SnapshotError, match=r"with the id one \(found two now\)"):
+        task.check_log()
+
+
 def test_a_state_continues_at_the_start_of_a_new_log() -> None:
     before, shape = folded(log(1)), log(1, identity="two")
     entries = moved(before, shape, "new_log")[0]
