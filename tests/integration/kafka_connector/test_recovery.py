@@ -157,7 +157,7 @@ def test_a_commit_without_a_broker_times_out_and_is_repeated(
         began = time.monotonic()
         with pytest.raises(Fenced):
             outlet.finish([work(0, 10, "during ")])
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15  # seconds of a commit by default
         restarted.result()
     source.reannounce()
     commit_with_retries(source, outlet, work(0, 10, "after "))
