@@ -128,8 +128,8 @@ class Runner:
         """Poll once, fold what came, and commit if it is due."""
         poll = self._source.poll(self._timeout())
         self._polled(poll)
-        for task in self.tasks.values():
-            task.check_log()
+        for each in self.tasks.values():
+            each.check_log()
         for partition, offset in poll.missed.items():
             if (task := self.tasks.get(partition)) is not None:
                 self._note_missed(task, task.cut_off_at, offset)
