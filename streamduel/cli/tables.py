@@ -95,8 +95,7 @@ def _table(texts: list[str], numbers: list[str]) -> Table:
 
 
 def _experiment_table(experiment: ExperimentReport) -> Table:
-    named = experiment.no_winner or experiment.decided
-    first = "champion" if named else "first arm"
+    first = "champion" if experiment.decided else "first arm"
     out = f"out at {experiment.required:.1f} nats"
     table = _table(["arm"], ["beats", "duels", f"{first} wins", "95 % at any time", out])
     for row in _arm_rows(experiment, first):
@@ -123,7 +122,7 @@ def _answer(experiment: ExperimentReport) -> str:
             f"champion [bold green]{_shown(str(experiment.champion))}[/]; no arm beat all others at"
             f" the end, later duels lowered the evidence{ended}"
         )
-    if not (experiment.no_winner or experiment.decided or within):
+    if not (experiment.decided or within):
         return f"[bold]undecided[/], no evidence for any champion yet{ended}"
     if experiment.no_winner:  # also if the policy seeks a Copeland winner, of which it is sure
         return (

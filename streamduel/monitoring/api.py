@@ -71,14 +71,14 @@ class Summary(msgspec.Struct, frozen=True):
 
     `assignment` is the record in force, as published; null before the first decision.
     `champion_confidence` is a lower bound, valid at any time. `champion_progress` is how much of
-    the evidence for a confidence of 95 % there is. Without any, `champion_decided` is false, and
-    people are shown "undecided" unless no arm beats all others. `copeland_scores` has for each arm
-    the share of the other arms that it beats, `evidence` the evidence in nats that it does not beat
-    all others, for the best 100 arms at most; an arm with at least `evidence_required` is out.
-    `settings_differ` says, by key, what `streamduel control apply` would change, because the
-    configuration differs from the running experiment. `impressions_per_client` is about how many
-    impressions the client of an impression has on average; null if none names a client. If it is
-    large, confidence may be too high.
+    the evidence for a confidence of 95 % there is. Without any, and as long as some arm may
+    beat all others, `champion_decided` is false and people are shown "undecided". `copeland_scores`
+    has for each arm the share of the other arms that it beats, `evidence` the evidence in nats that
+    it does not beat all others, for the best 100 arms at most; an arm with at least
+    `evidence_required` is out. `settings_differ` says, by key, what `streamduel control apply`
+    would change, because the configuration differs from the running experiment.
+    `impressions_per_client` is about how many impressions the client of an impression has on
+    average; null if none names a client. If it is large, confidence may be too high.
     """
 
     assignment: Assignment | None
@@ -119,7 +119,7 @@ class Summary(msgspec.Struct, frozen=True):
             open=Open(**view.open),
             settings_differ=list(view.differences),
             champion_progress=view.verdict.progress,
-            champion_decided=view.verdict.decided,
+            champion_decided=view.decided,
             evidence=_evidence(view),
             evidence_required=view.verdict.required,
             forecast=Forecast.of(outlook),

@@ -330,6 +330,11 @@ class ExperimentView:
         return self.assessment.condorcet_winner_possible == 0
 
     @property
+    def decided(self) -> bool:
+        """Whether there is evidence for the champion, or another answer; else it is "undecided"."""
+        return self.verdict.decided or self.no_winner
+
+    @property
     def assessment(self) -> Assessment:
         """The present assessment; for many arms the newest that the history has computed."""
         if len(self.arms) <= MAX_ARMS_ON_DEMAND:

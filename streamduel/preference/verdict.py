@@ -192,8 +192,7 @@ class Verdict:
     def decided(self) -> bool:
         """Whether there is any evidence for the champion, or no arm beats it by the margin.
 
-        If not, it is only the arm that the policy would serve: people are shown "undecided" unless
-        there is `no_winner`.
+        If not, it is only the arm that the policy would serve.
         """
         return self.progress > 0 or self.unbeaten >= self.level
 

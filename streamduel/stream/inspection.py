@@ -33,8 +33,8 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         confidence: a lower bound, valid at any time, of the probability that the champion is the
             winner that the policy seeks.
         progress: how much of the evidence for a confidence of 95 % there is, from 0 to 1.
-        decided: whether the champion has any evidence; without it, people are shown "undecided"
-            unless no arm beats all others.
+        decided: whether there is evidence for the champion, or for `no_winner`; without, people are
+            shown "undecided".
         no_winner: whether surely no arm beats all others.
         unsurpassed: a lower bound, valid at any time, of the probability that no arm beats more
             others than the champion.
@@ -160,7 +160,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         state_hash=saved_state.state_hash(state),
         confidence=verdict.confidence,
         progress=verdict.progress,
-        decided=verdict.decided,
+        decided=verdict.decided or verdict.no_winner,
         no_winner=verdict.no_winner,
         unsurpassed=verdict.unsurpassed,
         margin=verdict.margin,

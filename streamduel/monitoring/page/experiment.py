@@ -94,7 +94,7 @@ class ExperimentPage:
         outlook: when it will be sure, in a sentence; empty if it is.
         since: when the curves begin, in seconds since 1970.
         newest: confidence and regret; None until they are computed.
-        decided: whether the champion has any evidence, or surely no arm beats all others.
+        decided: whether there is evidence for the champion, or another answer.
         sure: whether the champion is called the winner.
         no_winner: whether surely no arm beats all others, so that the confidence stays 0.
         regret_curve: None before the second point.
@@ -164,7 +164,7 @@ def experiment_page(
         outlook=outlook(figures.outlook(view.name)),
         since=history.since,
         newest=newest,
-        decided=view.no_winner or view.verdict.decided,
+        decided=view.decided,
         sure=newest is not None and newest.confidence >= LEVEL,
         no_winner=view.seeks == "condorcet" and view.no_winner,
         regret_curve=regret_curve(points),
@@ -205,7 +205,7 @@ def _answer(view: ExperimentView, champion: str, confidence: float) -> str:
     former = view.status == "finished" and ended_without_winner(view.timeline)
     if former and not (within or view.no_winner or confidence >= LEVEL):
         return "No ranker beat all others at the end; later duels lowered the evidence."
-    if not (view.no_winner or view.verdict.decided or within):
+    if not (view.decided or within):
         return "Undecided: no duel tells yet which ranker is best."
     if confidence >= LEVEL:
         title = f"{champion} is {_title(view)} with at least {at_least(confidence)} confidence"

@@ -38,10 +38,10 @@ class Row(NamedTuple):
 
     @property
     def decided(self) -> bool | None:
-        """Whether there is any evidence for the champion; None before the first update."""
+        """As that of the view; None before the first update."""
         if self.progress is None:
             return None
-        return self.progress > 0 or self.view.verdict.decided  # the verdict on many arms is costly
+        return self.progress > 0 or self.view.decided  # the verdict on many arms is costly
 
 
 class Column(NamedTuple):
