@@ -21,9 +21,8 @@ from streamduel.analysis.page import render
 from streamduel.analysis.pairs_csv import pairs_csv
 from streamduel.analysis.report import Analysis
 from streamduel.cli.analyze_tables import print_analysis
-from streamduel.cli.app import err, out
+from streamduel.cli.app import err, exit_at_signals, out
 from streamduel.cli.outputs import check_places, check_writable
-from streamduel.cli.signals import exit_at_signals
 from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, InterleavingError
 from streamduel.files import identity, write_whole

@@ -10,10 +10,9 @@ from typing import Any
 import typer
 
 from streamduel.cli import simulate_options as options
-from streamduel.cli.app import INTERRUPTED, err, out, say
+from streamduel.cli.app import INTERRUPTED, err, exit_at_signals, out, say
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
-from streamduel.cli.signals import exit_at_signals
 from streamduel.cli.simulate_tables import print_results
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
 from streamduel.files import identity, kind, reason, write_json
