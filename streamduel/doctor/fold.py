@@ -84,15 +84,15 @@ def fold(
     )
     for at, name, arm in retired:
         before = [record for record in records if record.offset < at]
-        uncounted += _fold_each(task, before)
+        uncounted += _fold_singly(task, before)
         records = records[len(before) :]
         control = Control(f"{at} {arm}", name, "retire_arm", arm=arm)
         place = Controlled(at, None, name.encode(), None)
         task.experiments[name].apply(control, 0, 0, place, task.stream_time)
-    return uncounted + _fold_each(task, records)
+    return uncounted + _fold_singly(task, records)
 
 
-def _fold_each(task: PartitionTask, records: Sequence[LogRecord]) -> Counter[str]:
+def _fold_singly(task: PartitionTask, records: Sequence[LogRecord]) -> Counter[str]:
     """Fold records one by one: the outcomes of an experiment are those of events."""
     uncounted: Counter[str] = Counter()
     events, duplicate, capped = _outcomes(task)
