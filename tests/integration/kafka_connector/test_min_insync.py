@@ -20,7 +20,6 @@ from streamduel_kafka.outlet import open_outlet
 from tests.broker.cluster import NODES, OFFSETS, TRANSACTIONS, LocalCluster
 from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
-    PATIENCE,
     Bed,
     commit,
     eventually,
@@ -88,7 +87,7 @@ def test_the_topic_is_named_until_it_has_enough_replicas(
             assert (found.verdict, found.sentence.startswith(f"{told}: ")) == ("failed", True)
             loading = pool.submit(outlet.load, 0)
             eventually(lambda: any(it["event"] == "snapshot not read yet" for it in logged))
-        assert loading.result(PATIENCE) == snapshot(0, experiment=b"0:0")
+        assert loading.result(60) == snapshot(0, experiment=b"0:0")
     failed = [it for it in logged if it["event"] == "snapshot not read yet"]
     assert failed[0]["error"] == f"[Error 19] NotEnoughReplicasError: {told}"
     assert "advice" not in failed[0]

@@ -18,7 +18,6 @@ from streamduel_kafka.source import KafkaSource
 from tests.broker.fixture import Broker, on_both_clients
 from tests.faults.processes import fork, was_killed
 from tests.integration.kafka_connector.bed import (
-    PATIENCE,
     Bed,
     commit,
     eventually,
@@ -157,7 +156,7 @@ def test_a_commit_without_a_broker_times_out_and_is_repeated(
         began = time.monotonic()
         with pytest.raises(Fenced):
             outlet.finish([work(0, 10, "during ")])
-        assert time.monotonic() - began < 15  # seconds of a commit by default
+        assert time.monotonic() - began < 5
         restarted.result()
     source.reannounce()
     commit_with_retries(source, outlet, work(0, 10, "after "))
@@ -177,7 +176,7 @@ def test_loading_waits_for_the_broker(bed: Bed, kafka: Broker) -> None:
         restarted = pool.submit(kafka.restart, kill=True)
         eventually(lambda: not source.poll(0.05).lost and not source.connected)
         load = pool.submit(outlet.load, 0)
-        assert load.result(PATIENCE) == snapshot(0, experiment=b"0:0")
+        assert load.result(60) == snapshot(0, experiment=b"0:0")
         restarted.result()
 
 
