@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from streamduel import __version__
-from tests.broker.local_kafka import kafka_version
+from tests.broker.jars import kafka_version
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("kafka-python", "crc32c", "msgspec", "mmh3", "numba", "numpy", "pydantic")

@@ -19,14 +19,8 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 
 from tests.broker.cluster import LocalCluster
-from tests.broker.local_kafka import (
-    STOP_SECONDS,
-    BrokerUnavailableError,
-    LocalKafka,
-    free_port,
-    kafka_version,
-    wait_for_broker,
-)
+from tests.broker.jars import BrokerUnavailableError, kafka_version
+from tests.broker.local_kafka import STOP_SECONDS, LocalKafka, free_port, wait_for_broker
 from tests.broker.properties import QUICK_FAILOVER, broker_properties
 
 EXTERNAL = "STREAMDUEL_TEST_KAFKA"

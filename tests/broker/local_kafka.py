@@ -1,11 +1,9 @@
 """Apache Kafka on this machine's Java: one node, broker and controller in one process (KRaft).
 
-Maven fetches the jars of `pom.xml` once into the user's cache directory; beside them is an archive
-of their classes. Settings, data and log of a broker are in a temporary directory.
+Settings, data and log of a broker are in a temporary directory.
 """
 
 import base64
-import hashlib
 import os
 import random
 import shutil
@@ -19,18 +17,20 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
-from xml.etree import ElementTree
 
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from tests.broker.classes import class_sharing
+from tests.broker.jars import (
+    LOG_TAIL_LINES,
+    BrokerUnavailableError,
+    cached_jars,
+    program,
+    run_program,
+)
 from tests.broker.properties import broker_properties
-from tests.cached import cached
 
-POM = Path(__file__).with_name("pom.xml")
-
-FETCH_SECONDS = 300.0  # 45 MB of jars; at 200 kB/s that takes four minutes
 FORMAT_SECONDS = 180.0  # one second on an idle machine; a loaded one starts its JVM far later
 START_SECONDS = 240.0  # two to three seconds on two idle cores; the rest is for a loaded machine
 STOP_SECONDS = 120.0  # a third of a second when idle; under load it flushes its logs first
@@ -46,8 +46,6 @@ PORTS = list(range(20_000 + WORKER % 10, 30_000, 10))
 API_VERSIONS = 18  # the request that every broker answers, before anything else
 CORRELATION = 1  # repeated in the answer
 
-LOG_TAIL_LINES = 40
-
 LOGGING = """\
 appender.console.type = Console
 appender.console.name = console
@@ -60,56 +58,6 @@ rootLogger.appenderRef.console.ref = console
 # Kills the broker ($1) and removes its directory ($2) after any end of this process: the other end
 # of the standard input is then closed.
 WATCHDOG = 'cat > /dev/null; kill -KILL "$1" 2> /dev/null; rm -rf -- "$2"'
-
-
-class BrokerUnavailableError(RuntimeError):
-    """This kind of broker is not available; the message has the reason."""
-
-
-def kafka_version() -> str:
-    """Return the version of Apache Kafka in `pom.xml`."""
-    version = ElementTree.parse(POM).findtext(".//{*}properties/{*}kafka.version")
-    assert version is not None, f"{POM.name} names no kafka.version"
-    return version
-
-
-def cached_jars() -> Path:
-    """Return the directory of the jars of `pom.xml`; Maven fetches them the first time."""
-    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:8]
-    return cached(f"kafka-{kafka_version()}-{digest}", _fetch_jars)
-
-
-def _fetch_jars(scratch: Path) -> Path:
-    jars = scratch / "jars"
-    shutil.copy(POM, scratch)
-    goal = "dependency:copy-dependencies"
-    _run(
-        [_program("mvn"), "-q", "-B", goal, f"-DoutputDirectory={jars}"],
-        FETCH_SECONDS,
-        cwd=scratch,
-    )
-    return jars
-
-
-def _program(name: str) -> str:
-    java_home = os.environ.get("JAVA_HOME")
-    found = (java_home and shutil.which(name, path=f"{java_home}/bin")) or shutil.which(name)
-    if found is None:
-        raise BrokerUnavailableError(f"there is no {name!r} on the PATH")
-    return found
-
-
-def _run(command: list[str], seconds: float, *, cwd: Path) -> None:
-    name = Path(command[0]).name
-    try:
-        done = subprocess.run(
-            command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise BrokerUnavailableError(f"{name} did not finish within {seconds:.0f} s") from None
-    if done.returncode:
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-LOG_TAIL_LINES:])
-        raise BrokerUnavailableError(f"{name} failed with status {done.returncode}:\n{tail}")
 
 
 def free_port() -> int:
@@ -257,7 +205,7 @@ class LocalKafka:
             raise RuntimeError(f"the broker on {self.bootstrap_servers} is started already")
         jars = cached_jars()
         if self._classes is None:
-            self._classes = class_sharing(Path(_program("java")), jars, _run_once)
+            self._classes = class_sharing(Path(program("java")), jars, _run_once)
         if not self._formatted:
             self._format(jars)
         self._launch(jars)
@@ -331,7 +279,7 @@ class LocalKafka:
         (self.directory / "log4j2.properties").write_text(LOGGING)
         tool = ["kafka.tools.StorageTool", "format", "-t", self._cluster_id]
         command = [*self._java(jars), *tool, "-c", "server.properties"]
-        _run(command, FORMAT_SECONDS, cwd=self.directory)
+        run_program(command, FORMAT_SECONDS, cwd=self.directory)
         self._formatted = True
 
     def _launch(self, jars: Path) -> None:
@@ -355,7 +303,7 @@ class LocalKafka:
     def _java(self, jars: Path) -> list[str]:
         assert self._classes is not None
         return [
-            _program("java"),
+            program("java"),
             f"-Xmx{self._heap_mb}m",
             self._classes,
             # Two cores are shared with the tests: less compilation, no threads for the collector.

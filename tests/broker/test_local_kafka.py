@@ -16,13 +16,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.broker.classes import ARCHIVE
 from tests.broker.fixture import NO_BROKER, WAYS_OUT, Topics, without_broker
-from tests.broker.local_kafka import (
-    BrokerUnavailableError,
-    LocalKafka,
-    cached_jars,
-    free_port,
-    wait_for_broker,
-)
+from tests.broker.jars import BrokerUnavailableError, cached_jars
+from tests.broker.local_kafka import LocalKafka, free_port, wait_for_broker
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.broker.fixture import make_topics, without_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
+from tests.broker.jars import BrokerUnavailableError
+from tests.broker.local_kafka import LocalKafka
 from tests.faults.figures import Figures
 from tests.faults.trial import Servers, trial
 

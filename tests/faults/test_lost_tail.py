@@ -9,7 +9,8 @@ import pytest
 from kafka import KafkaProducer
 
 from tests.broker.fixture import make_topics, on_both_clients, without_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
+from tests.broker.jars import BrokerUnavailableError
+from tests.broker.local_kafka import LocalKafka
 from tests.faults.kafka_runs import (
     EXPERIMENTS,
     FIRST_STAMP,

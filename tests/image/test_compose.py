@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from tests.broker.fixture import without_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka, free_port
+from tests.broker.jars import BrokerUnavailableError
+from tests.broker.local_kafka import LocalKafka, free_port
 from tests.image.container import Container, Containers
 from tests.image.engine import ROOT, Start
 

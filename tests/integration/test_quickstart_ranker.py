@@ -17,7 +17,8 @@ import pytest
 
 from streamduel.client import Assignments, EventLog, InMemoryFeed
 from tests.broker.fixture import without_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka, free_port
+from tests.broker.jars import BrokerUnavailableError
+from tests.broker.local_kafka import LocalKafka, free_port
 from tests.faults.processes import ROOT
 from tests.unit.client.bed import PATIENCE, eventually, record
 

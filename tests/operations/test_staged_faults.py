@@ -17,7 +17,8 @@ from typing import Any, Final
 import pytest
 
 from tests.broker.fixture import Broker, without_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
+from tests.broker.jars import BrokerUnavailableError
+from tests.broker.local_kafka import LocalKafka
 from tests.operations.logging_services import EXPERIMENTS, Services
 from tests.operations.on_kafka import Clicks, KafkaService
 from tests.operations.running import Feed, Service

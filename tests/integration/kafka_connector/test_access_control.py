@@ -19,7 +19,7 @@ from streamduel.errors import ConnectorError
 from streamduel_spark.sink import Message, Sink
 from tests.broker.fixture import CLIENT
 from tests.broker.fixture import without_broker as no_broker
-from tests.broker.local_kafka import BrokerUnavailableError
+from tests.broker.jars import BrokerUnavailableError
 from tests.broker.secured import PASSWORD, Grant, SecuredKafka, make_keys
 from tests.command_line import run_command
 from tests.unit.cli.commands import COMMAND, SECONDS, Result

@@ -18,7 +18,7 @@ from streamduel_kafka.source import KafkaSource
 from streamduel_kafka.topics import Topics
 from tests.broker.fixture import on_both_clients
 from tests.broker.fixture import without_broker as no_broker
-from tests.broker.local_kafka import BrokerUnavailableError
+from tests.broker.jars import BrokerUnavailableError
 from tests.broker.secured import SecuredKafka, make_keys
 from tests.integration.kafka_connector.bed import (
     PATIENCE,
