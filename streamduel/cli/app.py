@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import RawIOBase, TextIOWrapper
 from pathlib import Path
@@ -232,19 +232,28 @@ def main() -> None:
     except StreamduelError as error:
         from streamduel.logging import redact  # noqa: PLC0415 - as above
 
-        sentence = plain(redact(f"streamduel: {error}"))
-        say(err, sentence)
+        tell(plain(redact(f"streamduel: {error}")))
         sys.exit(exit_status(error))
     except OSError as error:
         if error.filename is not None or error.errno == errno.EPIPE:
             raise
         if error.errno not in UNWRITABLE:
-            sentence = f"streamduel: the operating system reports: {error.strerror}."
-            say(err, sentence)
+            tell(f"streamduel: the operating system reports: {error.strerror}.")
             sys.exit(FAILURE)
-        sys.stderr.write(f"streamduel: standard output cannot be written: {error.strerror}.\n")
-        sys.stderr.flush()
+        tell(f"streamduel: standard output cannot be written: {error.strerror}.")
         os._exit(FAILURE)  # the interpreter would try to write the rest once more
+    finally:
+        try:
+            sys.stderr.flush()
+        except OSError:  # the interpreter would try to write once more, and exit with 120
+            sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+
+
+def tell(sentence: str) -> None:
+    """Write a line to standard error; one that cannot be written is lost, as Rich would not do."""
+    with suppress(OSError):
+        sys.stderr.write(f"{sentence}\n")
+        sys.stderr.flush()
 
 
 def exit_status(error: StreamduelError) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Annotated
 
 import structlog
 import typer
 
 from streamduel.cli import tables
-from streamduel.cli.app import err, exit_status, out, say
+from streamduel.cli.app import err, exit_status, out, say, tell
 from streamduel.cli.arguments import ConfigPath, Quiet, errors_as_json, load_config, print_json
 from streamduel.cli.file_order import FileOrder
 from streamduel.cli.inspect import read_report
@@ -126,9 +126,7 @@ def _announce(host: str, port: int, form: LogFormat) -> None:
     """Print or log the address of the monitoring, also if only warnings are logged."""
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"  # brackets for IPv6
     if form == "text":
-        with suppress(OSError):  # a lost line does not stop the service, as Rich would
-            sys.stderr.write(f"status page and metrics on {url}\n")
-            sys.stderr.flush()
+        tell(f"status page and metrics on {url}")
     else:
         log.info("monitoring served", url=url)
 

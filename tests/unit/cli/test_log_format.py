@@ -76,23 +76,35 @@ def test_text_is_the_default_and_logs_only_warnings(fresh: Path) -> None:
     assert line.startswith("status page and metrics on http://127.0.0.1:")
 
 
-@pytest.mark.parametrize("wanted", ["text", "json"])
-@pytest.mark.parametrize("place", ["a full disk", "a closed pipe"])
-def test_a_log_that_cannot_be_written_does_not_stop_the_service(
-    fresh: Path, wanted: str, place: str
-) -> None:
+def unwritten(place: str, unbuffered: str, *arguments: str) -> tuple[int, bytes]:
+    """The status and standard output of a command whose standard error cannot be written."""
     if place == "a full disk":
         log = os.open("/dev/full", os.O_WRONLY)
     else:
         reader, log = os.pipe()
         os.close(reader)
     done = subprocess.run(
-        [*COMMAND, "run", str(fresh), "--until-end", "--log-format", wanted],
-        stdout=subprocess.PIPE, stderr=log, timeout=SECONDS, check=False,
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=log, timeout=SECONDS, check=False,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
     )  # fmt: skip
     os.close(log)
-    assert done.returncode == 0
-    assert b"champion" in done.stdout
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("place", ["a full disk", "a closed pipe"])
+class TestUnwritable:
+    @pytest.mark.parametrize("wanted", ["text", "json"])
+    def test_the_service_goes_on(
+        self, fresh: Path, wanted: str, place: str, unbuffered: str
+    ) -> None:
+        folds = ("run", str(fresh), "--until-end", "--log-format", wanted)
+        status, shown = unwritten(place, unbuffered, *folds)
+        assert status == 0
+        assert b"champion" in shown
+
+    def test_a_mistake_keeps_its_status(self, place: str, unbuffered: str) -> None:
+        assert unwritten(place, unbuffered, "inspect", "nowhere.yaml") == (2, b"")
 
 
 def test_verbose_text_logs_events(fresh: Path) -> None:
