@@ -37,6 +37,10 @@ CANCELLED: Final = "Cancelled"
 """kafka-python's error of a request that the close of its own client ended; it logs it as an
 error."""
 
+UNFINISHED: Final = "KafkaConnectionError"
+"""The same of a connection that was not yet established. It has no arguments then; with any other
+cause it has a message."""
+
 CLOSED: Final = "kafka.net.transport"
 """kafka-python's logger of a socket that its own client closed while it was read: it logs the
 traceback of an AttributeError, since the socket is None then."""
@@ -148,7 +152,13 @@ def _not_closed(record: logging.LogRecord) -> bool:
         return False
     if record.name == NOISY_LOGGER and str(error) == NO_DESCRIPTOR:
         return False
-    return all(type(each).__name__ != CANCELLED for each in values)
+    return not any(_of_close(each) for each in values)
+
+
+def _of_close(value: object) -> bool:
+    """Whether a value is the error with which kafka-python's close ends what is in progress."""
+    name = type(value).__name__
+    return name == CANCELLED or (name == UNFINISHED and not getattr(value, "args", ()))
 
 
 def _at(levels: tuple[int, ...], verbosity: int) -> int:

@@ -52,6 +52,8 @@ def test_partitions_without_a_leader_are_named(
     assert verdict == "failed"
     assert sentence.startswith(f"partition 2 of '{log}' has no leader: ")
     assert told["sink.assignments"][0] == told["snapshots.topic"][0] == "fine"
-    (elsewhere,) = [it for it in found if (it.name, it.verdict) == ("other topics", "unknown")]
-    assert "not looked into: " in elsewhere.sentence
-    assert f"partition 1 of '{other}'" in elsewhere.sentence
+    # Another finding counts the topics, if other tests have left more than are looked into.
+    elsewhere = {it.sentence: it.verdict for it in found if it.name == "other topics"}
+    (sentence,) = [each for each in elsewhere if "not looked into: " in each]
+    assert elsewhere[sentence] == "unknown"
+    assert f"partition 1 of '{other}'" in sentence

@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 import structlog
-from kafka.errors import Cancelled, KafkaConnectionError
+from kafka.errors import Cancelled, KafkaConnectionError, KafkaError
 
 from streamduel.logging import LogFormat, log_uncaught, set_up
 from streamduel.logging.setup import NOISY_LOGGER
@@ -92,11 +92,13 @@ def test_a_task_whose_socket_a_close_has_closed_needs_verbosity(written: Written
         assert "in task x" in written.text
 
 
-def test_requests_that_a_close_cancels_need_verbosity(written: Written) -> None:
+@pytest.mark.parametrize("error", [Cancelled(), KafkaConnectionError()])
+def test_what_a_close_ends_needs_verbosity(written: Written, error: KafkaError) -> None:
+    """A request, or a connection that is not yet established."""
     library = logging.getLogger("kafka.cluster")
     for verbosity in (0, 3):
         set_up("text", verbosity)
-        library.error("Metadata refresh: failed %s", Cancelled())
+        library.error("Metadata refresh: failed %s", error)
         assert ("failed" in written.text) == bool(verbosity)
     library.error("Metadata refresh loop error: %s", KafkaConnectionError("refused"))
     assert "refused" in written.text
