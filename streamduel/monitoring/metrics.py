@@ -225,7 +225,8 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("experiment",),
         "1 while some ranker may be the Condorcet winner; 0 once each has lost to another one with "
         "95 % confidence, valid at any time. Then a policy that seeks a Condorcet winner explores "
-        "permanently, except top_two and batched_top_two, which then seek a Copeland winner.",
+        "until its horizon, or permanently if it has none; except top_two and batched_top_two, "
+        "which then seek a Copeland winner.",
         per_experiment(lambda view: view.assessment.condorcet_winner_possible),
     ),
     Gauge(

@@ -94,8 +94,8 @@ def why_pair(experiment: Experiment) -> str:
         return f"{ended}: only the champion, {pair.first}, is served."
     if pair.first == pair.second:
         return (
-            f"No other ranker is worth a comparison now: {policy.candidates()} of "
-            f"{policy.n_arms} are not ruled out, and {pair.first} is served alone."
+            f"The policy compares no pair now and serves {pair.first} alone: "
+            f"{policy.candidates()} of {policy.n_arms} rankers are not ruled out."
         )
     batch = experiment.decisions.batch
     if batch is not None:

@@ -121,8 +121,8 @@ def _overview() -> list[Panel]:
                 "Whether some ranker may still beat all others.",
                 "`possible`.",
                 "once it is `ruled out`, a policy that seeks a Condorcet winner explores "
-                "permanently, except `top_two` and `batched_top_two`: choose one that seeks a "
-                "Copeland winner.",
+                "until its horizon, or permanently if it has none; except `top_two` and "
+                "`batched_top_two`. Choose one that seeks a Copeland winner.",
                 "StreamduelNoCondorcetWinner",
             ),
             f"min(streamduel_condorcet_winner_possible{{{OURS}}})",
