@@ -231,9 +231,8 @@ def make_topics(servers: str, test: str, created: list[str]) -> Topics:
         if compacted:
             settings["cleanup.policy"] = "compact"
         with KafkaAdminClient(bootstrap_servers=servers) as admin:
-            admin.create_topics(
-                {name: {"num_partitions": partitions, "configs": settings}}, wait_for_metadata=True
-            )
+            admin.create_topics({name: {"num_partitions": partitions, "configs": settings}})
+            admin.wait_for_topics([name], timeout_ms=180_000)  # 10 s by default
         created.append(name)
         return name
 

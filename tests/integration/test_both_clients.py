@@ -72,7 +72,10 @@ def test_equal_bytes(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
 
 def committed(run: Run) -> OffsetAndMetadata:
     at = TopicPartition(run.log, home_partition(EXPERIMENTS[0], PARTITIONS))
-    with closing(KafkaConsumer(bootstrap_servers=run.servers, group_id=run.group)) as consumer:
+    consumer = KafkaConsumer(
+        bootstrap_servers=run.servers, group_id=run.group, isolation_level="read_committed"
+    )
+    with closing(consumer):
         return consumer.committed(at, metadata=True)
 
 

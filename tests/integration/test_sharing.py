@@ -35,7 +35,10 @@ def members(run: Run) -> int:
 
 def committed(run: Run) -> list[int | None]:
     """The group's committed offset of each partition."""
-    with closing(KafkaConsumer(bootstrap_servers=run.servers, group_id=run.group)) as consumer:
+    consumer = KafkaConsumer(
+        bootstrap_servers=run.servers, group_id=run.group, isolation_level="read_committed"
+    )
+    with closing(consumer):
         return [consumer.committed(TopicPartition(run.log, n)) for n in range(PARTITIONS)]
 
 

@@ -101,8 +101,20 @@ class Bed:
             for future in futures:
                 future.get(PATIENCE)
 
-    def visible(self, topic: str, *, committed: bool = True) -> list[tuple[bytes | None, bytes]]:
-        """Key and value of everything in a topic, by partition."""
+    def visible(
+        self, topic: str, *, committed: bool = True, least: int = 0
+    ) -> list[tuple[bytes | None, bytes]]:
+        """Key and value of everything in a topic, by partition; waits until it is this much.
+
+        Kafka answers a commit before it marks the end of the transaction in each partition.
+        """
+        deadline = time.monotonic() + PATIENCE
+        found = self._present(topic, committed)
+        while len(found) < least and time.monotonic() < deadline:
+            found = self._present(topic, committed)
+        return found
+
+    def _present(self, topic: str, committed: bool) -> list[tuple[bytes | None, bytes]]:
         consumer = KafkaConsumer(
             bootstrap_servers=self.servers,
             isolation_level="read_committed" if committed else "read_uncommitted",
@@ -125,9 +137,11 @@ class Bed:
             return sum(consumer.end_offsets(parts).values())
 
     def committed(self, partition: int = 0) -> int | None:
-        with closing(
-            KafkaConsumer(bootstrap_servers=self.servers, group_id=self.group)
-        ) as consumer:
+        """Once no transaction is pending that commits another one."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.servers, group_id=self.group, isolation_level="read_committed"
+        )
+        with closing(consumer):
             offset: int | None = consumer.committed(TopicPartition(self.topic, partition))
             return offset
 

@@ -13,7 +13,15 @@ from streamduel_kafka.connecting import connect
 from streamduel_kafka.offsets import LEADER_SECONDS, Leaderless
 from tests.broker.cluster import LocalCluster
 from tests.broker.fixture import Topics, on_both_clients
-from tests.integration.kafka_connector.bed import gain, make_bed, mapping, polls, read, start
+from tests.integration.kafka_connector.bed import (
+    eventually,
+    gain,
+    make_bed,
+    mapping,
+    polls,
+    read,
+    start,
+)
 
 pytestmark = pytest.mark.kafka
 
@@ -43,8 +51,8 @@ def test_the_other_partitions_go_on_and_it_is_named(
         for number in LEFT:
             bed.produce(1, number)
         assert mapping(read(source, 3)) == {number: [0] for number in LEFT}
-        assert source.lags(range(4)) == dict.fromkeys(LEFT, 0)
-        assert source.stable_offset_lags(range(4)) == dict.fromkeys(LEFT, 0)
+        eventually(lambda: source.lags(range(4)) == dict.fromkeys(LEFT, 0))
+        eventually(lambda: source.stable_offset_lags(range(4)) == dict.fromkeys(LEFT, 0))
         for ask in (reader.begins, reader.stable_ends, reader.high_watermarks):
             assert sorted(ask(places, 10.0)) == [places[number] for number in LEFT]
             with pytest.raises(errors.LeaderNotAvailableError, match=told):
