@@ -311,7 +311,7 @@ class Runner:
                 advice="the click log deleted records that a restart reads again: their ids are "
                 "forgotten, so a repeated record counts twice, and impressions among them are no "
                 "longer open; set its retention longer than the service may be down, plus the "
-                "dedupe window",
+                "dedupe window, plus the longest join window",
             )  # fmt: skip
 
     def _drop(self, partitions: Sequence[int]) -> None:
