@@ -32,7 +32,8 @@ def apply(
     service has not read yet, is not written again.
 
     `join_window_ms` and `max_per_client` cannot change while an experiment runs; use a new
-    experiment name. Exits with 1 if the configuration has such a change.
+    experiment name. Exits with 1 if something in the configuration was not applied: such a
+    change, or settings that an experiment refuses. Everything else is applied.
 
     For example:
 

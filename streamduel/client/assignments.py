@@ -262,9 +262,11 @@ class Assignments:
     def age(self, experiment: str) -> float:
         """Seconds since the assignment was written or confirmed; infinite if there is none yet.
 
-        From Kafka and from files, the age counts from when the assignment was published; unchanged
-        ones are published again only with a fallback: at most half of `idle_ms` later while records
-        arrive. Over HTTP, each answer that contains the experiment confirms its assignment.
+        From Kafka, the age counts from when the assignment was published; unchanged ones are
+        published again only with a fallback: at most half of `idle_ms` later while records arrive.
+        From a file, it counts from the last change of the file before the assignment was read, so
+        with several experiments it may be too small. Over HTTP, each answer that contains the
+        experiment confirms its assignment.
         """
         current = self._current.get(experiment)
         return math.inf if current is None else max(0.0, self._clock() - current.seen_at)
