@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -56,7 +57,7 @@ def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
     arms = arrangement(settings.seed, number, settings.n_arms)
     seeds = run_seeds(settings.seed, number, spec.name)
     environment = _environment(settings, arms, seeds)
-    policy = policies.create(spec.name, settings.n_arms, seed=seeds.policy, **spec.params)
+    policy = create_policy(spec.name, spec.params, arms, seeds.policy)
     _warm_up(settings, spec)
     began = time.perf_counter()
     run = _run(settings, policy, environment, seeds)
@@ -81,6 +82,24 @@ def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
     if judge and answer is None:
         answer = Answer(None, settings.horizon, regret[-1], wrong=False)
     return RunResult(spec.name, spec.params, number, regret, right, seconds, answer)
+
+
+def create_policy(name: str, params: Mapping[str, Any], arms: Sequence[int], seed: int) -> Policy:
+    """A new policy for a run, with the parameters of single arms in its arrangement.
+
+    Args:
+        name: of the policy.
+        params: with the arms in the order of the matrix; unchanged.
+        arms: the arrangement.
+        seed: of the policy's generator.
+
+    >>> prior = [[0, 20, 10], [0, 0, 0], [0, 0, 0]]
+    >>> create_policy("top_two", {"prior": prior}, [2, 0, 1], seed=7).parameters["prior"]
+    [[0.0, 0.0, 0.0], [10.0, 0.0, 20.0], [0.0, 0.0, 0.0]]
+    """
+    declared = policies.get(name).declared
+    arranged = {key: declared[key].for_arms(value, arms) for key, value in params.items()}
+    return policies.create(name, len(arms), seed=seed, **arranged)
 
 
 def start_run(policy: Policy, environment: Environment, *, use_compiled: bool = True) -> Run:

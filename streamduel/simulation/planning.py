@@ -17,7 +17,7 @@ from streamduel.simulation import compiled, matrices
 from streamduel.simulation.ab_test import ABTest, ab_test
 from streamduel.simulation.certainty import Judge, Verdict, exceeds
 from streamduel.simulation.environment import MatrixEnvironment
-from streamduel.simulation.measurement import COMPILE_FROM, start_run
+from streamduel.simulation.measurement import COMPILE_FROM, create_policy, start_run
 from streamduel.simulation.seeds import arrangement, run_seeds
 
 Others: Final = Literal["equal", "bradley-terry"]
@@ -290,7 +290,7 @@ def _simulate(
         arms = arrangement(question.seed, number, question.arms)
         preferences = question.preferences[np.ix_(arms, arms)]
         environment = MatrixEnvironment(preferences, ties=question.ties, seed=seeds.environment)
-        policy = policies.create(name, question.arms, seed=seeds.policy, **params)
+        policy = create_policy(name, params, arms, seeds.policy)
         ending = _ending(question, policy, environment, judge, horizon, arms, compile_)
         endings.append(ending)
         done += of_duel * ending.duels + of_check * _CHECK_AGAIN * math.log(ending.duels + 1)

@@ -120,6 +120,33 @@ def test_a_policy_that_needs_a_horizon_gets_that_of_the_simulation() -> None:
     assert params[0].keys() == policies.get("c2b").declared.keys()
 
 
+@pytest.mark.parametrize("parameter", ["prior", "prior_from"])
+def test_wins_of_arms_are_about_the_rows_of_the_matrix(
+    parameter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arm 4 is favoured, against each other arm by another number of wins."""
+    given = [[10.0 * other if arm == 4 != other else 0.0 for other in range(6)] for arm in range(6)]
+    asked = settings(policies=[("top_two", {parameter: given})], horizon=20, compiled=False)
+    spec = asked.specs[0]
+    created: list[Any] = []
+
+    def create(*args: Any, create: Any = policies.create, **params: Any) -> Any:
+        created.append(create(*args, **params))
+        return created[-1]
+
+    monkeypatch.setattr(policies, "create", create)
+    runs = range(5)
+    results = [measure(asked, spec, run) for run in runs]
+    orders = [arrangement(7, run, 6) for run in runs]
+    assert len(created) == len(runs)
+    for arms, policy in zip(orders, created, strict=True):
+        found = np.array(policy.parameters[parameter])
+        assert found.tolist() == np.array(given)[np.ix_(arms, arms)].tolist()
+        assert arms[int(found.sum(axis=1).argmax())] == 4
+    assert len({arms.index(4) for arms in orders}) > 1
+    assert [each.params[parameter] for each in (spec, *results)] == [given] * 6
+
+
 @pytest.mark.parametrize(
     ("changes", "kind", "sentence"),
     [

@@ -29,6 +29,7 @@ from streamduel.simulation.planning import (
 )
 from streamduel.simulation.planning_report import draw_plan, report
 from streamduel.simulation.run import SteppedRun
+from streamduel.simulation.seeds import arrangement
 from streamduel.simulation.settings import Settings
 from streamduel.simulation.simulate import simulate
 
@@ -252,6 +253,25 @@ def test_a_difference_that_does_not_matter_is_one_of_win_rates() -> None:
     )  # fmt: skip
     found = make_plan(question, "top_two", {"smallest_difference": 0.05}).durations[0]
     assert (found.never, found.wrong) == (0, 0)
+
+
+def test_a_prior_is_about_the_arms_of_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arm 0 is the best one, wherever a run has it."""
+    created: list[Any] = []
+
+    def create(*args: Any, create: Any = policies.create, **params: Any) -> Any:
+        created.append(create(*args, **params))
+        return created[-1]
+
+    monkeypatch.setattr(policies, "create", create)
+    prior = [[0.0, 20.0, 10.0], [0.0] * 3, [0.0] * 3]
+    question = dataclasses.replace(EASY, runs=6, horizon=20)
+    plan = make_plan(question, "top_two", {"prior": prior})
+    orders = [arrangement(question.seed, run, 3) for run in range(6)]
+    found = [policy.parameters["prior"] for policy in created if policy.name == "top_two"]
+    assert found == [np.array(prior)[np.ix_(arms, arms)].tolist() for arms in orders]
+    assert len({arms.index(0) for arms in orders}) > 1
+    assert plan.durations[0].params["prior"] == prior
 
 
 def test_a_plan_of_many_duels_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
