@@ -69,7 +69,7 @@ RESERVED: Final = frozenset({"bootstrap.servers", "group.id", "group.instance.id
 """Settings that a service cannot choose."""
 
 
-_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_TOPIC: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}")
 
 
 class ConfluentFeed:
@@ -87,7 +87,7 @@ class ConfluentFeed:
         if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
             raise ClientError(
                 f"topic {topic!r} cannot be used: a name has 1 to 249 characters of letters, "
-                "digits, '.', '_' and '-'."
+                "digits, '.', '_' and '-', and is not '.' or '..'."
             )
         settings = settings_in(chosen)
         for name in settings:  # without its value, which may be a password

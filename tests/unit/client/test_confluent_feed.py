@@ -42,10 +42,15 @@ def test_wrong_settings_are_refused_at_once(settings: Any, problem: str) -> None
         Assignments.from_kafka("nowhere:9092", client="confluent", kafka=settings)
 
 
-@pytest.mark.parametrize("topic", ["", "my topic", "x" * 250, None])
+@pytest.mark.parametrize("topic", ["", "my topic", "x" * 250, ".", "..", None])
 def test_a_wrong_topic_is_refused_at_once(topic: Any) -> None:
     with pytest.raises(ClientError, match=r"^topic .* cannot be used: a name has 1 to 249 "):
         Assignments.from_kafka("nowhere:9092", topic, client="confluent")
+
+
+@pytest.mark.parametrize("topic", [".a", "..a", "a.", "...", "x" * 249])
+def test_a_topic_may_have_dots(topic: str) -> None:
+    ConfluentFeed("nowhere:9092", topic).close()
 
 
 @pytest.mark.parametrize("servers", [5, None, ["k-1", 5], "", " , ", []])
