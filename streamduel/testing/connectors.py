@@ -1,4 +1,4 @@
-"""The checks that every connector must pass, ours and those of a third party.
+r"""The checks that every connector must pass, ours and those of a third party.
 
 A test runs each check on a `ConnectorFixture`: one connector with an empty click log of one
 partition, new for each check. `ConfiguredConnector` is one made from settings.
@@ -8,11 +8,11 @@ partition, new for each check. `ConfiguredConnector` is one made from settings.
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
     def test_connector(check, tmp_path):
         log = tmp_path / "clicks.jsonl"
+        log.touch()
 
         def append(values):
-            with log.open("a") as file:
-                for value in values:
-                    print(value.decode(), file=file)
+            with log.open("ab") as file:
+                file.writelines(value + b"\n" for value in values)
 
         def dead_letters():
             letters = tmp_path / "out" / "dead_letters.jsonl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from streamduel.connector import (
     no_failpoint,
 )
 from streamduel.errors import Fenced
-from streamduel.testing import MemoryOutlet, MemorySource, Record
+from streamduel.testing import MemoryOutlet, MemorySource, Record, connectors
 from streamduel.testing.connectors import (
     CHECKS,
     ConnectorFixture,
@@ -34,6 +35,22 @@ from streamduel_files.outlet import FileOutlet
 from streamduel_files.source import FileSource
 from tests.contract.connectors.in_memory import InMemory
 from tests.contract.connectors.on_files import on_files
+
+EXAMPLE_CHECKS = [
+    check
+    for check in CHECKS
+    if "crash" not in check.__name__  # it shows what is not finished
+]
+
+
+@pytest.mark.parametrize("check", EXAMPLE_CHECKS, ids=lambda check: check.__name__)
+def test_the_example_runs_the_checks(check: Any, tmp_path: Path) -> None:
+    """On the connector `files`, whose outputs have the names of the example."""
+    lines = (connectors.__doc__ or "").splitlines()
+    code = textwrap.dedent("\n".join(line for line in lines if line.startswith("    ")))
+    names: dict[str, Any] = {"pytest": pytest, "connector": load_connector("files")}
+    exec(code.replace('"mine"', '"files"'), names)
+    names["test_connector"](check, tmp_path)
 
 
 def faulty(folder: Path, **functions: Any) -> ConnectorFixture:
