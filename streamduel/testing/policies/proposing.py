@@ -143,8 +143,9 @@ def check_the_horizon_ends_exploration(tested: PolicyUnderTest) -> None:
     if "horizon" not in tested.kind.declared:
         return
     policy = tested.new()
-    play(policy, 9_999)
-    policy.observe(0, 1, 1.0, 1)
+    horizon = policy.parameters["horizon"]
+    play(policy, min(horizon, 10_000) - 1)
+    policy.observe(0, 1, 1.0, horizon - policy.duels)
     champion = policy.champion()
     assert policy.propose(3).tolist() == [[champion, champion]] * 3
     pairs, times = policy.propose_ahead(10**6)

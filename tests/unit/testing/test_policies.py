@@ -12,6 +12,7 @@ import pytest
 from streamduel import policies
 from streamduel.errors import PolicyError
 from streamduel.policies import Policy
+from streamduel.policies.base.parameter import Horizon
 from streamduel.policies.rucb import RUCB
 from streamduel.policies.uniform import Uniform
 from streamduel.testing.policies import CHECKS, PolicyUnderTest
@@ -19,6 +20,7 @@ from streamduel.testing.policies.arms import check_a_new_arm_that_is_the_best_is
 from streamduel.testing.policies.proposing import (
     check_asking_changes_nothing,
     check_proposals_without_feedback_spread,
+    check_the_horizon_ends_exploration,
 )
 from streamduel.testing.policies.state import check_equal_seeds_give_equal_duels_in_another_process
 
@@ -69,6 +71,25 @@ def test_a_policy_that_compares_one_pair_is_found(
 ) -> None:
     with pytest.raises(AssertionError, match=sentence):
         check(PolicyUnderTest(OnePair))
+
+
+class Planned(Uniform):
+    horizon = Horizon()
+
+
+class ExploresLonger(Planned):
+    """By 50 duels."""
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._horizon = self.horizon + 50
+
+
+@pytest.mark.parametrize("horizon", [5, 500, 10_000, 20_000, 10**9])
+def test_exploration_after_any_horizon_is_found(horizon: int) -> None:
+    check_the_horizon_ends_exploration(PolicyUnderTest(Planned, {"horizon": horizon}))
+    with pytest.raises(AssertionError):
+        check_the_horizon_ends_exploration(PolicyUnderTest(ExploresLonger, {"horizon": horizon}))
 
 
 class LateHashOrder(Uniform):
