@@ -78,6 +78,10 @@ class MethodUnderTest:
             return self.prepare(list_a, list_b, length)
         return lambda rng: self.interleave(list_a, list_b, length, rng)
 
+    def at_most(self, length: int) -> int:
+        """The length, or the longest that the method allows."""
+        return length if self.max_length is None else min(length, self.max_length)
+
 
 def _assert_complete(
     list_a: Sequence[Any], list_b: Sequence[Any], length: int, shown: Interleaved[Any]
@@ -95,7 +99,7 @@ def _assert_complete(
 def check_lists_are_complete(method: MethodUnderTest) -> None:
     """A list has all documents that fit, each once, and only teams that have the document."""
     for list_a, list_b in PAIRS.values():
-        for length in range(11):  # also longer than both rankings together
+        for length in range(method.at_most(10) + 1):  # also longer than both rankings together
             draw = method.drawing(list_a, list_b, length)
             for seed in range(10):
                 _assert_complete(list_a, list_b, length, draw(random.Random(seed)))
@@ -106,7 +110,7 @@ def check_lists_of_random_rankings_are_complete(method: MethodUnderTest) -> None
     rng = random.Random(1)
     for _ in range(200):
         list_a, list_b = (rng.sample(range(10), rng.randint(0, 7)) for _ in range(2))
-        length = rng.randint(0, 10)
+        length = method.at_most(rng.randint(0, 10))
         shown = method.interleave(list_a, list_b, length, random.Random(rng.getrandbits(32)))
         _assert_complete(list_a, list_b, length, shown)
 
@@ -119,7 +123,7 @@ def check_documents_keep_the_order_of_the_rankings(method: MethodUnderTest) -> N
     if not method.keeps_order:
         return
     for list_a, list_b in PAIRS.values():
-        for length in (1, 3, 6):
+        for length in map(method.at_most, (1, 3, 6)):
             draw = method.drawing(list_a, list_b, length)
             for seed in range(10):
                 docs = draw(random.Random(seed)).docs
@@ -136,7 +140,7 @@ def check_better_documents_are_shown_higher(method: MethodUnderTest) -> None:
     larger than the next one by 4 standard errors, at most length / 2 * sqrt(2 * 2000) each.
     """
     ranking = PAIRS["identical"][0]
-    for length in (3, len(ranking)):
+    for length in map(method.at_most, (3, len(ranking))):
         rng = random.Random(5)
         draw = method.drawing(ranking, ranking, length)
         totals = dict.fromkeys(ranking, 0)
@@ -151,12 +155,13 @@ def check_better_documents_are_shown_higher(method: MethodUnderTest) -> None:
 
 def check_documents_of_one_side_alone_have_no_team(method: MethodUnderTest) -> None:
     """Where one ranking is empty, all documents are of no team."""
+    length = method.at_most(5)
     for docs in ([], [7, 8, 9]):
         for seed in range(20):
             for list_a, list_b in ((docs, []), ([], docs)):
-                shown = method.interleave(list_a, list_b, 5, random.Random(seed))
-                assert sorted(shown.docs) == docs
-                assert shown.teams == [None] * len(docs)
+                shown = method.interleave(list_a, list_b, length, random.Random(seed))
+                _assert_complete(list_a, list_b, length, shown)
+                assert not any(shown.teams), shown
 
 
 def check_each_rank_is_equally_likely_of_either_team(method: MethodUnderTest) -> None:
@@ -171,7 +176,7 @@ def check_each_rank_is_equally_likely_of_either_team(method: MethodUnderTest) ->
         return
     for list_a, list_b in PAIRS.values():
         rng = random.Random(2026)
-        draw = method.drawing(list_a, list_b, 6)
+        draw = method.drawing(list_a, list_b, method.at_most(6))
         leads = [[(team == "a") - (team == "b") for team in draw(rng).teams] for _ in range(2000)]
         for at_rank in zip(*leads, strict=True):
             assert abs(sum(at_rank)) <= 5 * sqrt(sum(map(abs, at_rank))), (list_a, list_b)
@@ -190,7 +195,7 @@ def check_sides_are_treated_alike(method: MethodUnderTest) -> None:
         rng = random.Random(11)
         leads = []
         for list_a, list_b in ((up, down), (down, up)):
-            draw = method.drawing(list_a, list_b, 4)
+            draw = method.drawing(list_a, list_b, method.at_most(4))
             for _ in range(1000):
                 teams = draw(rng).teams
                 leads.append(teams.count("a") - teams.count("b"))
@@ -199,18 +204,21 @@ def check_sides_are_treated_alike(method: MethodUnderTest) -> None:
 
 def check_the_result_depends_on_the_seed_alone(method: MethodUnderTest) -> None:
     """Equal generators give equal lists, with another hash seed too; different seeds do not."""
-    here = _courses(method.interleave)
-    assert here == _courses(method.interleave)
-    assert here == in_another_process("the method", _courses, method.interleave)
+    length = method.at_most(10)
+    here = _courses(method.interleave, length)
+    assert here == _courses(method.interleave, length)
+    assert here == in_another_process("the method", _courses, method.interleave, length)
     up, down = _texts()
-    shown = {tuple(method.interleave(up, down, 10, random.Random(n)).docs) for n in range(50)}
+    shown = {tuple(method.interleave(up, down, length, random.Random(n)).docs) for n in range(50)}
     assert len(shown) > 1
 
 
-def _courses(interleave: Interleave) -> list[Any]:
+def _courses(interleave: Interleave, length: int) -> list[Any]:
     """For each of five seeds five lists."""
-    generators = map(random.Random, range(5))
-    return [[[*map(list, interleave(*_texts(), 10, rng))] for _ in range(5)] for rng in generators]
+    return [
+        [[*map(list, interleave(*_texts(), length, rng))] for _ in range(5)]
+        for rng in map(random.Random, range(5))
+    ]
 
 
 def _texts() -> tuple[list[str], list[str]]:
@@ -221,7 +229,7 @@ def _texts() -> tuple[list[str], list[str]]:
 def check_the_arguments_are_not_changed(method: MethodUnderTest) -> None:
     """Neither the method nor changes of its result change the rankings."""
     list_a, list_b = [1, 2, 3], [3, 1, 4]
-    shown = method.interleave(list_a, list_b, 4, random.Random(1))
+    shown = method.interleave(list_a, list_b, method.at_most(4), random.Random(1))
     shown.docs.append(9)
     shown.teams.append(None)
     assert (list_a, list_b) == ([1, 2, 3], [3, 1, 4])
@@ -231,18 +239,19 @@ def check_any_hashable_id_is_allowed(method: MethodUnderTest) -> None:
     """Rankings are any sequences of any hashable ids."""
     list_a = ("d", ("q", 1), None, 2.5)
     list_b = (None, frozenset({1}), "d", b"d")
+    length = method.at_most(9)
     for seed in range(20):
-        shown = method.interleave(list_a, list_b, 9, random.Random(seed))
-        _assert_complete(list_a, list_b, 9, shown)
+        shown = method.interleave(list_a, list_b, length, random.Random(seed))
+        _assert_complete(list_a, list_b, length, shown)
 
 
 def check_invalid_arguments_are_refused(method: MethodUnderTest) -> None:
     """A repeated document and an invalid length raise InterleavingError, before a bit is drawn."""
-    rng = random.Random(1)
+    rng, few = random.Random(1), method.at_most(3)
     lengths: list[Any] = [-1, 2.5, "3", None]
     cases: list[tuple[list[str], list[str], Any, str]] = [
-        (["x", "y", "x"], ["z"], 3, "must have each document once (found 'x' at ranks 0 and 2)."),
-        (["z"], ["x", "y", "x"], 3, "must have each document once (found 'x' at ranks 0 and 2)."),
+        (["x", "y", "x"], ["z"], few, "must have each document once (found 'x' at ranks 0 and 2)."),
+        (["z"], ["x", "y", "x"], few, "must have each document once (found 'x' at ranks 0 and 2)."),
         *((["x"], ["z"], length, f"(found {length!r}).") for length in lengths),
     ]
     for list_a, list_b, length, sentence in cases:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -142,6 +143,21 @@ def with_the_upper_two_exchanged(*given: Any) -> Interleaved[Any]:
 def test_a_faulty_method_is_found(method: Interleave, check: str) -> None:
     with pytest.raises(AssertionError):
         CHECKS[check](MethodUnderTest(method))
+
+
+def short(
+    most: int, list_a: Sequence[Any], list_b: Sequence[Any], length: int, rng: RandomBits
+) -> Interleaved[Any]:
+    """Refuses to draw longer lists."""
+    if isinstance(length, int) and length > most:
+        raise InterleavingError(f"the length must be at most {most} (found {length}).")
+    return team_draft.interleave(list_a, list_b, length, rng)
+
+
+@pytest.mark.parametrize("most", [1, 4])
+@pytest.mark.parametrize("check", METHOD_CHECKS, ids=lambda check: check.__name__)
+def test_a_method_of_short_lists_passes(check: Any, most: int) -> None:
+    check(MethodUnderTest(partial(short, most), max_length=most))
 
 
 def a_quarter(shown: Shown, clicks: Sequence[Click]) -> float:
