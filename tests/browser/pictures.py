@@ -48,12 +48,13 @@ LED: Final[Sequence[tuple[str, str, str, int, int]]] = (
 
 
 def made_up(folder: Path) -> World:
-    """Five experiments: one with an assignment history, one decided, one paused, two undecided."""
-    experiments = {name: {**SEARCH, "arms": arms} for name, arms in OTHERS.items()}
+    """Five experiments: one that is nearly sure, one finished, one paused, two that are sure."""
+    search = {key: value for key, value in SEARCH.items() if key != "policy"}  # the default one
+    experiments = {name: {**search, "arms": arms} for name, arms in OTHERS.items()}
     experiments["ads/relevance"]["guardrails"] = {}
     experiments["autocomplete"]["policy"] = {"name": "c2b", "horizon": 100_000}
     experiments["recommendations"]["policy"] = {"name": "double_thompson"}
-    world = World({"search": SEARCH, **experiments})
+    world = World({"search": search, **experiments})
     for number, (name, a, b, wins_a, wins_b) in enumerate(LED):
         world.fold(
             [
@@ -66,7 +67,7 @@ def made_up(folder: Path) -> World:
     world.fold(
         [encode({"type": "control", "id": "p", "experiment": "related-items", "action": "pause"})]
     )
-    world.serve(click_log(folder, 200_000), commits=108)
+    world.serve(click_log(folder, 200_000), commits=34)
     return world
 
 
