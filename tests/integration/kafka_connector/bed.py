@@ -236,6 +236,16 @@ def eventually(check: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def answered(
+    lags: Callable[[Sequence[int]], dict[int, int]], partitions: Sequence[int], count: int
+) -> dict[int, int]:
+    """The first lags of so many partitions; those without a timely answer are missing."""
+    deadline = time.monotonic() + PATIENCE
+    while len(found := lags(partitions)) < count:
+        assert time.monotonic() < deadline, found
+    return found
+
+
 def mapping(found: Mapping[int, Sequence[Any]]) -> dict[int, list[int]]:
     """The offsets alone."""
     return {partition: [each.offset for each in records] for partition, records in found.items()}

@@ -2,18 +2,9 @@
 
 import pytest
 
-from streamduel_kafka import transaction
 from tests.broker.cluster import OFFSETS, TRANSACTIONS, LocalCluster
 from tests.broker.fixture import Topics, on_both_clients
-from tests.integration.kafka_connector.bed import (
-    PATIENCE,
-    commit,
-    eventually,
-    gain,
-    make_bed,
-    start,
-    work,
-)
+from tests.integration.kafka_connector.bed import commit, eventually, gain, make_bed, start, work
 
 pytestmark = pytest.mark.kafka
 
@@ -21,10 +12,8 @@ pytestmark = pytest.mark.kafka
 @on_both_clients
 @pytest.mark.parametrize("role", ["transactions", "group", "log", "snapshots"])
 def test_a_commit_outlives_the_leader(
-    cluster: LocalCluster, cluster_topics: Topics, role: str, client: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(transaction, "COMMIT_SECONDS", PATIENCE)  # a failover takes what it takes
+    cluster: LocalCluster, cluster_topics: Topics, role: str, client: str
+) -> None:
     bed = make_bed(cluster.bootstrap_servers, cluster_topics, partitions=1, client=client)
     with bed.stack:
         source = bed.source(session_timeout_ms=45_000, max_poll_interval_ms=60_000)

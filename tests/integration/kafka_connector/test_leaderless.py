@@ -14,7 +14,7 @@ from streamduel_kafka.offsets import LEADER_SECONDS, Leaderless
 from tests.broker.cluster import LocalCluster
 from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
-    eventually,
+    answered,
     gain,
     make_bed,
     mapping,
@@ -51,8 +51,8 @@ def test_the_other_partitions_go_on_and_it_is_named(
         for number in LEFT:
             bed.produce(1, number)
         assert mapping(read(source, 3)) == {number: [0] for number in LEFT}
-        eventually(lambda: source.lags(range(4)) == dict.fromkeys(LEFT, 0))
-        eventually(lambda: source.stable_offset_lags(range(4)) == dict.fromkeys(LEFT, 0))
+        assert answered(source.lags, range(4), 3) == dict.fromkeys(LEFT, 0)
+        assert answered(source.stable_offset_lags, range(4), 3) == dict.fromkeys(LEFT, 0)
         for ask in (reader.begins, reader.stable_ends, reader.high_watermarks):
             assert sorted(ask(places, 10.0)) == [places[number] for number in LEFT]
             with pytest.raises(errors.LeaderNotAvailableError, match=told):

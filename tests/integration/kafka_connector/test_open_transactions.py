@@ -11,7 +11,15 @@ from structlog.typing import EventDict
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.repair_commits import newest_time
 from streamduel_kafka.offsets import Standstill
-from tests.integration.kafka_connector.bed import Bed, eventually, gain, mapping, read, start
+from tests.integration.kafka_connector.bed import (
+    Bed,
+    answered,
+    eventually,
+    gain,
+    mapping,
+    read,
+    start,
+)
 
 pytestmark = pytest.mark.kafka
 
@@ -36,8 +44,8 @@ def test_the_lag_counts_records_behind_it(bed: Bed, end: str) -> None:
     start(source, gain(source))
     read(source, 10)
     with open_transaction(bed) as foreign:
-        eventually(lambda: source.lags([0, 1]) == {0: HELD, 1: 0})
-        eventually(lambda: source.stable_offset_lags([0, 1]) == {0: HELD, 1: 0})
+        assert answered(source.lags, [0, 1], 2) == {0: HELD, 1: 0}
+        assert answered(source.stable_offset_lags, [0, 1], 2) == {0: HELD, 1: 0}
         getattr(foreign, end)()
         assert len(read(source, HELD - 1)[0]) >= HELD - 1
 

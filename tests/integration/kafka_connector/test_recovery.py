@@ -19,6 +19,7 @@ from tests.broker.fixture import Broker, on_both_clients
 from tests.faults.processes import fork, was_killed
 from tests.integration.kafka_connector.bed import (
     Bed,
+    answered,
     commit,
     eventually,
     gain,
@@ -115,7 +116,7 @@ def test_a_broker_that_restarts(bed: Bed, kafka: Broker, kill: bool) -> None:
     ]  # fmt: skip
     assert outlet.load(0) == snapshot(15, experiment=b"after 0:15")
     assert source.connected
-    eventually(lambda: source.lags([0]) == {0: 0})
+    assert answered(source.lags, [0], 1) == {0: 0}
 
 
 def commit_with_retries(source: KafkaSource, outlet: Outlet, last: PartitionCommit) -> None:

@@ -17,8 +17,8 @@ from streamduel_kafka import source as source_module
 from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
     Bed,
+    answered,
     commit,
-    eventually,
     gain,
     gain_all,
     mapping,
@@ -82,9 +82,9 @@ def test_caught_up_and_lags(bed: Bed) -> None:
     assert source.caught_up(1)
     while not source.caught_up(0):
         source.poll(0.1)
-    while source.lags([1]) != {1: 0}:
+    while answered(source.lags, [1], 1)[1]:
         source.poll(0.1)
-    eventually(lambda: source.lags([0, 1]) == {0: 0, 1: 0})
+    assert answered(source.lags, [0, 1], 2) == {0: 0, 1: 0}
 
 
 def test_caught_up_past_markers_of_transactions(bed: Bed) -> None:
@@ -104,7 +104,7 @@ def test_caught_up_past_markers_of_transactions(bed: Bed) -> None:
         if source.caught_up(0):
             break
     assert mapping(found) == {0: [0]}  # the aborted one is at 2, the markers are at 1 and 3
-    eventually(lambda: source.lags([0]) == {0: 0})
+    assert answered(source.lags, [0], 1) == {0: 0}
 
 
 def test_seek_to_deleted_offsets(bed: Bed) -> None:
