@@ -363,8 +363,8 @@ def _elsewhere(
             for topic in topics[:OTHER_TOPICS]
             for number in consumer.partitions(topic, READ_SECONDS)
         ][:OTHER_PARTITIONS]
-        ends = consumer.stable_ends(places, READ_SECONDS) if places else {}
-        begins = consumer.begins(places, READ_SECONDS) if places else {}
+        ends = consumer.stable_ends(places, READ_SECONDS)
+        begins = consumer.begins(places, READ_SECONDS)
         lost = [at for at in places if at not in ends or at not in begins]
         left = {at for at in places if at not in lost and ends[at] > begins[at]}
         consumer.assign({at: max(begins[at], ends[at] - NEWEST) for at in sorted(left)})

@@ -44,7 +44,7 @@ class Judged:
     """
 
     def __init__(self, counts: Counts, rules: Rules, looks: int = 1) -> None:
-        self.counts, self.rules, self.looks = counts, rules, looks
+        self.counts, self.rules = counts, rules
         wins, ties = counts.wins(rules), counts.ties(rules)
         leader, self.seeks = leader_of(wins)
         level = 1 - (1 - LEVEL) / looks

@@ -96,7 +96,7 @@ class SolrSettings(FormatSettings):
         raise Ignored(kind)
 
     def _response(self, record: dict[str, Any]) -> list[InputEvent]:
-        experiment, query = self._experiment(record), self._query(record)
+        experiment, query = self.experiment_of(record, self.fields.experiment), self._query(record)
         ts, documents = self._time(record), self._documents(record)
         if not documents:
             raise Ignored("response without documents")
@@ -118,7 +118,11 @@ class SolrSettings(FormatSettings):
         action = "click" if named.value is None else reading.name(named)
         if action not in self.clicks:
             raise Ignored(action)
-        experiment, query, ts = self._experiment(record), self._query(record), self._time(record)
+        experiment, query, ts = (
+            self.experiment_of(record, self.fields.experiment),
+            self._query(record),
+            self._time(record),
+        )
         at, ranked = look_up(record, ["doc"]), look_up(record, ["rank"])
         if at.value is None and ranked.value is None:
             raise Rejected("invalid_record", "a click must name a 'doc' or a 'rank' (found none).")
@@ -133,9 +137,6 @@ class SolrSettings(FormatSettings):
         rank = rank if doc is None else None
         action = self.clicks[action]
         return [Click(id_, experiment, query, rank, doc, action, ts, **_origin(record))]
-
-    def _experiment(self, record: dict[str, Any]) -> str:
-        return self.experiment_of(record, self.fields.experiment)
 
     def _query(self, record: dict[str, Any]) -> str:
         return reading.identifier(look_up(record, self.fields.query))

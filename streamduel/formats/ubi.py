@@ -171,7 +171,7 @@ class UbiSettings(FormatSettings):
             raise Ignored("query")
         if query.value is None:
             raise Ignored("query without id")
-        experiment = self._experiment(record)
+        experiment = self.experiment_of(record, self.fields.experiment)
         docs = self._docs(record)
         if docs == []:
             raise Ignored("query without results")
@@ -204,7 +204,7 @@ class UbiSettings(FormatSettings):
     def _click(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
         """A click on a document of the list in its query."""
         fields = self.fields
-        experiment = self._experiment(record)
+        experiment = self.experiment_of(record, self.fields.experiment)
         found, ordinal = look_up(record, fields.doc), look_up(record, fields.ordinal)
         doc = rank = None
         if self.clicks_by == "doc" and found.value is not None:
@@ -224,7 +224,7 @@ class UbiSettings(FormatSettings):
     def _credited(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
         """The impression of an event that names the arm of its document, and its click."""
         fields = self.fields
-        experiment = self._experiment(record)
+        experiment = self.experiment_of(record, self.fields.experiment)
         found = look_up(record, fields.team)
         if found.value is None:
             raise Ignored(f"{action} without side")
@@ -250,9 +250,6 @@ class UbiSettings(FormatSettings):
             action = self.clicks[action]
             events.append(Click(id_, experiment, query, rank, None, action, ts, **origin))
         return events
-
-    def _experiment(self, record: dict[str, Any]) -> str:
-        return self.experiment_of(record, self.fields.experiment)
 
     def _pair(self, record: dict[str, Any]) -> tuple[str, str] | None:
         a, b = look_up(record, self.fields.a), look_up(record, self.fields.b)

@@ -7,7 +7,7 @@ rate of duels of the last day it becomes a time, every second.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from math import nan
 from typing import Final
 
@@ -185,18 +185,17 @@ class Forecasts:
                     due.append(view)
         self._known, self.outlooks, self._due = known, outlooks, due
 
-    def work(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> float:
+    def work(self, seconds: float) -> float:
         """Compute forecasts for about so long.
 
         Args:
             seconds: of work; one step, some 100 µs, may follow them.
-            clock: seconds of work so far.
 
         Returns:
             Seconds of work.
         """
-        began = clock()
-        while (spent := clock() - began) < seconds:
+        began = time.thread_time()
+        while (spent := time.thread_time() - began) < seconds:
             if self._at_work is None:
                 view = self._next()
                 if view is None:

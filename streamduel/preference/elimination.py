@@ -185,8 +185,7 @@ class Elimination(FromCounts):
     def refresh_many(self, first: Integers, second: Integers) -> None:
         """Update what depends on the counts of many pairs, if that may matter."""
         if len(first) <= FEW:
-            for pair in zip(first.tolist(), second.tolist(), strict=True):
-                self.refresh(*pair)
+            super().refresh_many(first, second)
         elif self.margin or self._out == -inf:
             self._count_many(first, second)
         else:

@@ -89,8 +89,7 @@ class NormalPosterior(FromCounts):
     def refresh_many(self, first: Integers, second: Integers) -> None:
         """Update what depends on the counts of many pairs."""
         if len(first) <= FEW:
-            for pair in zip(first.tolist(), second.tolist(), strict=True):
-                self.refresh(*pair)
+            super().refresh_many(first, second)
             return
         if self.belief is not None:
             held = self.belief.holds

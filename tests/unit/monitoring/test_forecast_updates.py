@@ -106,7 +106,7 @@ def test_the_thread_keeps_to_its_share_of_a_core() -> None:
     class Counting(Forecasts):
         spent = 0.0
 
-        def work(self, seconds: float, clock: object = None) -> float:
+        def work(self, seconds: float) -> float:
             done = super().work(seconds)
             self.spent += done
             return done
